@@ -90,6 +90,12 @@ bool Composition::by_leaders() const {
   }
 }
 
+int Composition::shares(const Hosts& hosts) const {
+  if (!is_vector(across->collective)) return 1;
+  if (across->collective == all_reduce && across->cut.by_rank) return hosts.largest();
+  return across->cut.passed_on ? std::min(hosts.ports(), hosts.largest()) : 1;
+}
+
 InsideCollectives Composition::inside_collectives() const {
   const Insides& row = *find_insides(across->collective);
   return by_leaders() ? row.by_leaders : row.shared;

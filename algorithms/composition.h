@@ -34,8 +34,11 @@ struct Composition {
   /// Adds all contributions at once, in rank order.
   bool rank_order() const { return across->rank_order && inside.empty(); }
   /// Of a hierarchical one: one rank of each host has all that leaves the host or comes to it, while
-  /// the others wait. Else they share the work.
+  /// the others wait; or one for each port, see shares(). Else all share the work.
   bool by_leaders() const;
+  /// Of a hierarchical one: the parts of a vector that ranks of a host share out. One for each port
+  /// if it is passed on, since a rank uses one port.
+  int shares(const Hosts& hosts) const;
   /// Of a hierarchical one.
   InsideCollectives inside_collectives() const;
   Schedule build(const Topology& topology, int root) const;

@@ -20,6 +20,10 @@
 //   reduce_scatter, all_gather    if it sends several blocks in a message. Inside, that rank has all
 //                                 sums, and sends the blocks; or gets the blocks, and broadcasts all.
 //
+// A rank uses one port. If hosts have p ports and the algorithm across passes vectors on (a chain,
+// say), these are cut into p shares, each with its own leaders. The root's host is then the first to
+// broadcast inside, and the last to reduce, so that its other leaders have something to send or add.
+//
 // Cost of all_reduce for H hosts   sent by a host, in N
 //   across ring                    2(H-1)/H, over the ranks of the host together
 //
@@ -52,21 +56,17 @@ class Place {
         root_(root),
         lane_(lane),
         most_(most),
-        total_(layout(across_, hosts).chunks()),
+        total_(layout(composition, hosts).chunks()),
         host_(hosts.host_of(rank)),
-        index_(hosts.index_of(rank)) {}
+        index_(hosts.index_of(rank)),
+        shares_(composition.shares(hosts)) {}
 
   Steps all_reduce() const {
     std::vector<Steps> all;
     const Chunk sum = alone() ? input(0) : output(0);
-    const int shares = across_.cut.by_rank ? hosts_.largest() : 1;
-    for (int share = 0; share < shares; ++share)
-      inside(all, Collective::reduce, span(share), owner(share), input(0), output(0), 0);
-    for (int share = 0; share < shares; ++share)
-      if (owner(share) == index_) across(all, owners(share), pieces(share), sum, output(0), 0, 1);
-    for (int share = 0; share < shares; ++share)
-      inside(all, Collective::broadcast, span(share), owner(share), output(0), output(0),
-             1 + phases(across_));
+    shares_inside(all, Collective::reduce, input(0), output(0), 0);
+    shares_across(all, sum, output(0), 0, 1);
+    shares_inside(all, Collective::broadcast, output(0), output(0), 1 + phases(across_));
     return in_order(std::move(all));
   }
 
@@ -137,26 +137,35 @@ class Place {
 
   Steps broadcast() const {
     std::vector<Steps> all;
-    if (leads()) across(all, leaders(), lanes(), input(0), output(0), 0, 0);
-    inside(all, Collective::broadcast, {lane_, 1}, first(), output(0), output(0), phases(across_));
+    const bool ahead = owners_are_many();
+    const int phase = shares_ > 1 ? 1 : 0;
+    for (int share = 0; ahead && share < shares_; ++share)
+      inside(all, Collective::broadcast, span(share), first(), input(0), output(0), 0);
+    shares_across(all, ahead ? output(0) : input(0), output(0), 0, phase);
+    if (!ahead)
+      shares_inside(all, Collective::broadcast, output(0), output(0), phase + phases(across_));
     return in_order(std::move(all));
   }
 
   Steps reduce() const {
     std::vector<Steps> all;
-    const Chunk own = rank_ == root_ ? output(0) : scratch(hosts_.largest(), 0);
-    inside(all, Collective::reduce, span(0), first(), input(0), own, 0);
-    if (leads())
-      across(all, leaders(), pieces(0), alone() ? input(0) : own, output(0), hosts_.largest() + 1,
-             1);
+    const bool later = owners_are_many();
+    const Chunk kept = scratch(hosts_.largest(), 0);
+    const Chunk own = rank_ == root_ && !later ? output(0) : kept;
+    if (!later) shares_inside(all, Collective::reduce, input(0), own, 0);
+    shares_across(all, alone() || later ? input(0) : own, later ? kept : output(0),
+                  hosts_.largest() + 1, 1);
+    for (int share = 0; later && share < shares_; ++share)
+      inside(all, Collective::reduce, span(share), first(),
+             owner(share) == index_ ? kept : input(0), output(0), 1 + phases(across_));
     return in_order(std::move(all));
   }
 
-  static Layout layout(const Algorithm& across, const Hosts& hosts) {
-    const bool in_shares = across.collective == Collective::all_reduce && across.cut.by_rank;
+  static Layout layout(const Composition& composition, const Hosts& hosts) {
+    const Algorithm& across = *composition.across;
     const int pieces = is_vector(across.collective) ? pieces_of(across, hosts) : 1;
     return make_layout(across.collective, hosts.ranks(),
-                       (in_shares ? hosts.largest() : 1) * across.cut.lanes * pieces);
+                       composition.shares(hosts) * across.cut.lanes * pieces);
   }
   /// Chunks of one share in one lane.
   static int pieces_of(const Algorithm& across, const Hosts& hosts) {
@@ -168,7 +177,13 @@ class Place {
 
  private:
   bool alone() const { return hosts_.size(host_) == 1; }
-  int owner(int share) const { return share % hosts_.size(host_); }
+  /// The leader owns the first share, and the next ranks the others.
+  int owner_in(int host, int share) const {
+    return (hosts_.index_of(leader(host)) + share) % hosts_.size(host);
+  }
+  int owner(int share) const { return owner_in(host_, share); }
+  /// Of a collective with a root, in its host: others than the root own shares.
+  bool owners_are_many() const { return shares_ > 1 && host_ == hosts_.host_of(root_) && !alone(); }
   int leader(int host) const {
     return host == hosts_.host_of(root_) ? root_ : hosts_.ranks(host).front();
   }
@@ -181,7 +196,7 @@ class Place {
   std::vector<int> owners(int share) const {
     std::vector<int> all;
     for (int host = 0; host < hosts_.count(); ++host)
-      all.push_back(hosts_.ranks(host)[static_cast<std::size_t>(share % hosts_.size(host))]);
+      all.push_back(hosts_.ranks(host)[static_cast<std::size_t>(owner_in(host, share))]);
     return all;
   }
   std::vector<int> leaders() const {
@@ -202,12 +217,6 @@ class Place {
     for (int piece = 0; piece < pieces_of(across_, hosts_); ++piece)
       all[static_cast<std::size_t>(piece * across_.cut.lanes + lane_)] = {
           {span(share).first + piece, 1}};
-    return all;
-  }
-  /// The whole vector's part for each lane.
-  std::vector<Spans> lanes() const {
-    std::vector<Spans> all;
-    for (int lane = 0; lane < across_.cut.lanes; ++lane) all.push_back({{lane, 1}});
     return all;
   }
 
@@ -244,6 +253,19 @@ class Place {
                            .total = total_},
                           most_, *find_algorithm(collective, inside_),
                           {index_, hosts_.size(host_), root, 0, 1}));
+  }
+  /// Each share to its owner, or from it.
+  void shares_inside(std::vector<Steps>& all, Collective collective, Chunk from, Chunk into,
+                     int phase) const {
+    for (int share = 0; share < shares_; ++share)
+      inside(all, collective, span(share), owner(share), from, into, phase);
+  }
+  /// Those that this rank owns.
+  void shares_across(std::vector<Steps>& all, Chunk from, Chunk into, int first_scratch,
+                     int phase) const {
+    for (int share = 0; share < shares_; ++share)
+      if (owner(share) == index_)
+        across(all, owners(share), pieces(share), from, into, first_scratch, phase);
   }
   /// Between the leader and the owners of this host's blocks.
   void blocks_inside(std::vector<Steps>& all, Collective collective, std::string_view algorithm,
@@ -283,6 +305,7 @@ class Place {
   int total_;
   int host_;
   int index_;
+  int shares_;
 };
 
 /// Of the collectives whose blocks or vectors go through one rank of a host, or through shares.
@@ -306,9 +329,11 @@ Steps steps_of(const Place& place, const Composition& composition) {
   }
 }
 
-std::vector<std::string> phase_names(const Composition& composition) {
+std::vector<std::string> phase_names(const Composition& composition, const Hosts& hosts) {
   std::vector<std::string> names;
-  const InsideCollectives inside = composition.inside_collectives();
+  InsideCollectives inside = composition.inside_collectives();
+  const Collective whole = composition.across->collective;
+  if (info(whole).has_root && composition.shares(hosts) > 1) inside = {whole, whole};
   const auto add = [&](std::string_view what, std::string_view where) {
     if (!what.empty()) names.push_back(std::string(what) + " " + std::string(where) + " hosts");
   };
@@ -328,8 +353,8 @@ Schedule build_hierarchical(const Composition& composition, const Topology& topo
           .ranks = topology.ranks,
           .root = root,
           .lanes = across.cut.lanes,
-          .layout = Place::layout(across, *hosts),
-          .phases = phase_names(composition),
+          .layout = Place::layout(composition, *hosts),
+          .phases = phase_names(composition, *hosts),
           .steps = [composition, hosts, root, most = composition.longest_message(topology, root)](
                        int rank, int lane) {
             return composition.across->collective == Collective::all_to_all

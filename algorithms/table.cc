@@ -15,6 +15,8 @@ constexpr BlockCut by_rank{.by_rank = true};
 constexpr BlockCut by_lane{.lanes = 2};
 constexpr BlockCut by_rank_and_lane{.by_rank = true, .lanes = 2};
 constexpr BlockCut bundled{.bundled = true};
+constexpr BlockCut passed_on{.passed_on = true};
+constexpr BlockCut passed_on_by_lane{.lanes = 2, .passed_on = true};
 constexpr bool in_rank_order = true;
 
 // Collective, name, what it does, {rounds, hops, sent, reduced}, {phases}, steps, cut, order.
@@ -34,7 +36,8 @@ constexpr Algorithm rows[] = {
      {"reduce-scatter", "all-gather"}, circulant_all_reduce, by_rank},
     {all_reduce, "double_tree", "two binary trees, half of the vector each",
      {"2(q+floor(log2(P))-1)", "2q", "min(2,P/2)", "1"},
-     {"reduce", "broadcast"}, tree_all_reduce<double_tree_node>, by_lane},
+     {"reduce", "broadcast"}, tree_all_reduce<double_tree_node>,
+     passed_on_by_lane},
     {all_reduce, "one_shot", "every rank sends everything to every rank",
      {"P-1", "1", "P-1", "P-1"}, {"all-reduce"}, one_shot_all_reduce, whole, in_rank_order},
     {all_reduce, "recursive_doubling", "partners swap sums; each round doubles their ranks",
@@ -43,7 +46,8 @@ constexpr Algorithm rows[] = {
     {all_reduce, "binomial_tree", "reduce to rank 0, broadcast from it",
      {"2q", "2floor(log2(P))", "q", "q"}, {"reduce", "broadcast"}, tree_all_reduce<binomial_node>},
     {all_reduce, "chain", "along the line of ranks and back, pipelined",
-     {"2(P-1)", "2(P-1)", "min(2,P-1)", "1"}, {"reduce", "broadcast"}, tree_all_reduce<chain_node>},
+     {"2(P-1)", "2(P-1)", "min(2,P-1)", "1"}, {"reduce", "broadcast"}, tree_all_reduce<chain_node>,
+     passed_on},
 
     {reduce_scatter, "ring", "neighbours only, least traffic",
      {"P-1", "P-1", "(P-1)/P", "(P-1)/P"}, {"reduce-scatter"}, ring_reduce_scatter},
@@ -71,23 +75,24 @@ constexpr Algorithm rows[] = {
      {"gather", "broadcast"}, binomial_tree_all_gather, bundled},
 
     {broadcast, "ring", "round the ring from the root, pipelined",
-     {"P-1", "P-1", "1", "0"}, {"broadcast"}, tree_broadcast<chain_node>},
+     {"P-1", "P-1", "1", "0"}, {"broadcast"}, tree_broadcast<chain_node>, passed_on},
     {broadcast, "chain", "along the line of ranks from the root, pipelined",
-     {"P-1", "P-1", "1", "0"}, {"broadcast"}, tree_broadcast<chain_node>},
+     {"P-1", "P-1", "1", "0"}, {"broadcast"}, tree_broadcast<chain_node>, passed_on},
     {broadcast, "double_tree", "two binary trees, half of the vector each",
      {"q+floor(log2(P))-1", "q", "1", "0"},
-     {"broadcast"}, tree_broadcast<double_tree_node>, by_lane},
+     {"broadcast"}, tree_broadcast<double_tree_node>, passed_on_by_lane},
     {broadcast, "binomial_tree", "each round doubles the ranks that have it",
      {"q", "floor(log2(P))", "q", "0"}, {"broadcast"}, tree_broadcast<binomial_node>},
     {broadcast, "one_shot", "the root sends to every rank",
      {"P-1", "1", "P-1", "0"}, {"broadcast"}, one_shot_broadcast},
 
     {reduce, "ring", "round the ring to the root, pipelined",
-     {"P-1", "P-1", "1", "1"}, {"reduce"}, tree_reduce<chain_node>},
+     {"P-1", "P-1", "1", "1"}, {"reduce"}, tree_reduce<chain_node>, passed_on},
     {reduce, "chain", "along the line of ranks to the root, pipelined",
-     {"P-1", "P-1", "1", "1"}, {"reduce"}, tree_reduce<chain_node>},
+     {"P-1", "P-1", "1", "1"}, {"reduce"}, tree_reduce<chain_node>, passed_on},
     {reduce, "double_tree", "two binary trees, half of the vector each",
-     {"q+floor(log2(P))-1", "q", "1", "1"}, {"reduce"}, tree_reduce<double_tree_node>, by_lane},
+     {"q+floor(log2(P))-1", "q", "1", "1"}, {"reduce"}, tree_reduce<double_tree_node>,
+     passed_on_by_lane},
     {reduce, "binomial_tree", "each round halves the ranks that have a sum",
      {"q", "floor(log2(P))", "1", "q"}, {"reduce"}, tree_reduce<binomial_node>},
     {reduce, "two_shot", "each rank adds up a chunk, the root gathers them",

@@ -24,9 +24,10 @@ struct CostLine {
 
 /// How a block (see core/schedule/layout.h) is cut into chunks, and how it travels.
 struct BlockCut {
-  bool by_rank = false;  ///< one piece for each rank
-  int lanes = 1;         ///< each piece again, one part for each lane
-  bool bundled = false;  ///< it shares messages with other blocks, and is not cut
+  bool by_rank = false;    ///< one piece for each rank
+  int lanes = 1;           ///< each piece again, one part for each lane
+  bool bundled = false;    ///< it shares messages with other blocks, and is not cut
+  bool passed_on = false;  ///< each rank sends it once, to the next ones, slice by slice
 };
 
 struct Algorithm {

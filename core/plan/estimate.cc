@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <limits>
 #include <optional>
 
 #include "core/plan/cut.h"
@@ -136,19 +135,14 @@ PartCounts counts_inside(const Composition& composition, int ranks, int hosts) {
 }  // namespace
 
 Estimates::Estimates(const Topology& topology)
-    : memory_(topology.memory),
+    : hosts_(topology),
+      smallest_(hosts_.largest()),
+      outwards_(most_outwards(hosts_)),
+      memory_(topology.memory),
       network_{topology.network_alpha, beta_of_hosts(topology)},
       gamma_(topology.gamma) {
-  const Hosts hosts(topology);
-  ranks_ = hosts.ranks();
-  hosts_ = hosts.count();
-  largest_ = hosts.largest();
-  smallest_ = largest_;
-  for (int host = 0; host < hosts_; ++host) smallest_ = std::min(smallest_, hosts.size(host));
-  outwards_ = most_outwards(hosts);
-  ports_ = topology.hosts.empty() ? 1 : std::numeric_limits<int>::max();
-  for (const Host& host : topology.hosts)
-    ports_ = std::min(ports_, std::max(1, static_cast<int>(host.ports.size())));
+  for (int host = 0; host < hosts_.count(); ++host)
+    smallest_ = std::min(smallest_, hosts_.size(host));
 }
 
 Estimate Estimates::of(const Composition& composition, double bytes) const {
@@ -156,25 +150,26 @@ Estimate Estimates::of(const Composition& composition, double bytes) const {
                                     : two_levels(composition, bytes);
 }
 
-/// Of a link out of a host which so many of its ranks use, at once; each uses one port.
-LinkCosts Estimates::shared(int senders, int sharing) const {
-  const double used = std::min(senders, ports_);
-  return {network_.alpha * queueing(senders), network_.beta * sharing * ports_ / used};
+/// Of a link out of a host which so many of its ranks use, at once; each uses one port. `fewest`: of
+/// the ranks that use it, on any host.
+LinkCosts Estimates::shared(int senders, int fewest, int sharing) const {
+  const double used = std::min(fewest, hosts_.ports());
+  return {network_.alpha * queueing(senders), network_.beta * sharing * hosts_.ports() / used};
 }
 
 Estimate Estimates::one_level(const Algorithm& row, double bytes) const {
   const bool overlapping = overlap(row.collective);
-  PartCounts counts = counts_of(row, ranks_, overlapping);
+  PartCounts counts = counts_of(row, hosts_.ranks(), overlapping);
   const bool neighbours_only = sends_to_neighbours_only(row);
-  const int sharing = neighbours_only ? outwards_ : largest_;
-  LinkCosts link = hosts_ == 1 ? memory_ : shared(sharing, sharing);
-  if (hosts_ > 1 && row.collective == Collective::all_to_all) {
+  const int sharing = neighbours_only ? outwards_ : hosts_.largest();
+  LinkCosts link = hosts_.count() == 1 ? memory_ : shared(sharing, sharing, sharing);
+  if (hosts_.count() > 1 && row.collective == Collective::all_to_all) {
     // Here what stays on the host is known. A rank alone on its host queues with nobody, but all its
     // messages leave.
-    counts.moved *= (ranks_ - largest_) / (ranks_ - 1.0);
-    const auto leaving = [&](int size) { return (ranks_ - size) * queueing(size); };
+    counts.moved *= (hosts_.ranks() - hosts_.largest()) / (hosts_.ranks() - 1.0);
+    const auto leaving = [&](int size) { return (hosts_.ranks() - size) * queueing(size); };
     if (!row.cut.bundled) {
-      counts.alphas = std::max(leaving(smallest_), leaving(largest_));
+      counts.alphas = std::max(leaving(smallest_), leaving(hosts_.largest()));
       link.alpha = network_.alpha;
     }
   }
@@ -188,21 +183,24 @@ Estimate Estimates::one_level(const Algorithm& row, double bytes) const {
 Estimate Estimates::two_levels(const Composition& composition, double bytes) const {
   const Collective collective = composition.across->collective;
   const bool overlapping = overlap(collective);
-  PartCounts across = counts_of(*composition.across, hosts_, overlapping);
-  const PartCounts inside = counts_inside(composition, largest_, hosts_);
+  PartCounts across = counts_of(*composition.across, hosts_.count(), overlapping);
+  const PartCounts inside = counts_inside(composition, hosts_.largest(), hosts_.count());
   // In an all_to_all each rank has as many bytes for other hosts, elsewhere a host has them once. And
   // a rank of a smaller host sends what several ranks of a larger one do.
   const bool all_to_all = collective == Collective::all_to_all;
-  const int sharing = all_to_all ? largest_ : 1;
-  if (all_to_all) across.alphas *= (largest_ + smallest_ - 1) / smallest_;
-  const LinkCosts link = shared(composition.by_leaders() ? 1 : largest_, sharing);
+  const int sharing = all_to_all ? hosts_.largest() : 1;
+  if (all_to_all) across.alphas *= (hosts_.largest() + smallest_ - 1) / smallest_;
+  const int shares = composition.shares(hosts_);
+  const int senders = composition.by_leaders() ? shares : hosts_.largest();
+  const LinkCosts link = shared(senders, std::min(senders, smallest_), sharing);
   const PartSeconds out = seconds_of(across, bytes, link, gamma_);
   const PartSeconds in = seconds_of(inside, bytes, memory_, gamma_);
+  // Inside the root's host shares go to their owners first, or come from them last.
+  const double to_last = out.to_last + in.to_last * (shares > 1 ? 2 : 1);
   const double messages = out.messages + in.messages;
   const double moving = std::max(out.bytes, in.bytes) + not_hidden * std::min(out.bytes, in.bytes);
-  const double seconds = overlapping
-                             ? std::max(messages, moving) + waited_for * (out.to_last + in.to_last)
-                             : messages + moving + out.awaiting + in.awaiting;
+  const double seconds = overlapping ? std::max(messages, moving) + waited_for * to_last
+                                     : messages + moving + out.awaiting + in.awaiting;
   return {seconds, across.hops + inside.hops, moving > messages,
           sends_to_neighbours_only(*composition.across)};
 }

@@ -36,17 +36,14 @@ class Estimates {
   Estimate of(const Composition& composition, double bytes) const;
 
  private:
-  LinkCosts shared(int senders, int sharing) const;
+  LinkCosts shared(int senders, int fewest, int sharing) const;
   Estimate one_level(const Algorithm& row, double bytes) const;
   Estimate two_levels(const Composition& composition, double bytes) const;
 
-  int ranks_;
-  int hosts_;
-  int largest_;   ///< ranks of the largest host
-  int smallest_;  ///< of the smallest
+  Hosts hosts_;
+  int smallest_;  ///< ranks of the smallest host
   int outwards_;  ///< of the ranks of a host, at most, so many have the next rank on another host
   LinkCosts memory_;
-  int ports_;          ///< of a host, at least
   LinkCosts network_;  ///< beta: of a host's ports together, those of the slowest host
   double gamma_;
 };

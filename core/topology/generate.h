@@ -14,8 +14,8 @@ enum class Numbering : std::uint8_t {
   in_turn   ///< one of each host, then the next of each
 };
 
-/// A topology of hosts with so many ranks each.
-inline Topology on_hosts(const std::vector<int>& sizes, Numbering numbering) {
+/// A topology of hosts with so many ranks each. `ports`: of each host; 0: unknown.
+inline Topology on_hosts(const std::vector<int>& sizes, Numbering numbering, int ports = 0) {
   Topology topology{.ranks = std::accumulate(sizes.begin(), sizes.end(), 0),
                     .links = LinkClass::network,
                     .one_machine = sizes.size() == 1};
@@ -27,6 +27,9 @@ inline Topology on_hosts(const std::vector<int>& sizes, Numbering numbering) {
     }
     if (numbering == Numbering::in_turn || left[host] == 0) host = (host + 1) % sizes.size();
   }
+  if (ports > 0)
+    topology.hosts.assign(sizes.size(),
+                          {.ports = std::vector<Port>(static_cast<std::size_t>(ports))});
   return topology;
 }
 

@@ -91,6 +91,10 @@ class Hosts {
       here.push_back(rank);
       largest_ = std::max(largest_, static_cast<int>(here.size()));
     }
+    for (const Host& host : topology.hosts) {
+      const int ports = std::max(1, static_cast<int>(host.ports.size()));
+      ports_ = ports_ == 0 ? ports : std::min(ports_, ports);
+    }
   }
 
   int count() const { return static_cast<int>(ranks_.size()); }
@@ -98,6 +102,8 @@ class Hosts {
   const std::vector<int>& ranks(int host) const { return ranks_[static_cast<std::size_t>(host)]; }
   int size(int host) const { return static_cast<int>(ranks(host).size()); }
   int largest() const { return largest_; }
+  /// Of a host, at least; 1 where they are unknown.
+  int ports() const { return std::max(1, ports_); }
   int host_of(int rank) const { return places_[static_cast<std::size_t>(rank)].host; }
   /// The rank's place among those of its host.
   int index_of(int rank) const { return places_[static_cast<std::size_t>(rank)].index; }
@@ -118,6 +124,7 @@ class Hosts {
   std::vector<std::vector<int>> ranks_{};
   std::vector<Place> places_{};
   int largest_ = 0;
+  int ports_ = 0;  ///< 0: none is known
 };
 
 }  // namespace rondo

@@ -28,22 +28,66 @@ int longest(const Schedule& schedule) {
 
 }  // namespace
 
+namespace {
+
+void require_verified(const Composition& composition, const Topology& topology) {
+  const CollectiveInfo& what = info(composition.across->collective);
+  for (int root = 0; root < (what.has_root ? topology.ranks : 1); ++root) {
+    const Report report = verify(composition.build(topology, root));
+    CAPTURE(what.name, composition.name(), topology.host, topology.hosts.size(), root,
+            report.findings);
+    REQUIRE(report.ok());
+    REQUIRE(report.order_agrees);
+  }
+}
+
+/// Two hosts of 4 ranks and several ports each: how much each rank of the first sends to the second.
+std::vector<std::uint32_t> sent_across(Collective collective, std::string_view algorithm, int ports,
+                                       int root) {
+  const Schedule schedule = find_composition(collective, algorithm)
+                                .build(on_hosts({4, 4}, Numbering::by_host, ports), root);
+  std::vector<std::uint32_t> sent(8);
+  for (int rank = 0; rank < 8; ++rank) {
+    Steps steps = schedule.steps(rank, 0);
+    while (const Step* step = steps.next())
+      if (step->kind == StepKind::send && step->peer / 4 != rank / 4)
+        sent[static_cast<std::size_t>(rank)] += step->from.count;
+  }
+  return sent;
+}
+
+}  // namespace
+
 TEST_CASE("the verifier accepts every composition for every mixture of hosts and any root") {
   for (const CollectiveInfo& each : collectives) {
     for (const Composition& composition : hierarchical_compositions(each.collective)) {
       for (const std::vector<int>& sizes : mixtures) {
         for (const Numbering numbering : {Numbering::by_host, Numbering::in_turn}) {
-          const Topology topology = on_hosts(sizes, numbering);
-          for (int root = 0; root < (each.has_root ? topology.ranks : 1); ++root) {
-            const Report report = verify(composition.build(topology, root));
-            CAPTURE(each.name, composition.name(), sizes, numbering, root, report.findings);
-            REQUIRE(report.ok());
-            REQUIRE(report.order_agrees);
-          }
+          require_verified(composition, on_hosts(sizes, numbering));
+          if (composition.across->cut.passed_on)
+            for (const int ports : {2, 3})
+              require_verified(composition, on_hosts(sizes, numbering, ports));
         }
       }
     }
   }
+}
+
+TEST_CASE("what is passed on goes by as many ranks of a host as it has ports") {
+  using Sent = std::vector<std::uint32_t>;
+  const auto broadcast = [](int ports) {
+    return sent_across(Collective::broadcast, "hierarchical(one_shot,chain)", ports, 1);
+  };
+  CHECK(broadcast(1) == Sent{0, 1, 0, 0, 0, 0, 0, 0});
+  CHECK(broadcast(2) == Sent{0, 1, 1, 0, 0, 0, 0, 0});
+  CHECK(broadcast(9) == Sent{1, 1, 1, 1, 0, 0, 0, 0});
+  CHECK(sent_across(Collective::reduce, "hierarchical(one_shot,chain)", 2, 3) ==
+        Sent{0, 0, 0, 0, 1, 1, 0, 0});
+  CHECK(sent_across(Collective::all_reduce, "hierarchical(one_shot,chain)", 2, 0) ==
+        Sent{1, 1, 0, 0, 1, 1, 0, 0});
+  // Few hops, one message a host: no shares.
+  CHECK(sent_across(Collective::broadcast, "hierarchical(one_shot,binomial_tree)", 2, 1) ==
+        Sent{0, 1, 0, 0, 0, 0, 0, 0});
 }
 
 TEST_CASE("the longest message is found without a look at every rank") {

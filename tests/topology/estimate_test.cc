@@ -5,6 +5,7 @@
 #include "core/schedule/collective.h"
 #include "core/schedule/simulate.h"
 #include "core/topology/generate.h"
+#include "core/topology/measured_costs.h"
 #include "rondo/error.h"
 #include "tests/catch.h"
 
@@ -37,6 +38,18 @@ TEST_CASE("a ring with one rank on each host takes what the formula says") {
   CHECK(Estimates(topology).of(ring, bytes).seconds == Approx(wanted));
 }
 
+TEST_CASE("measured costs replace the defaults, and only where something was measured") {
+  Topology topology = alike(5, 1);
+  const Composition ring = find_composition(Collective::all_reduce, "ring");
+  const double before = Estimates(topology).of(ring, 64e6).seconds;
+  const MeasuredCosts costs = costs_of("network_beta=8e-8,memory_alpha=1e-3");
+  set_costs(costs, topology);
+  CHECK(to_text(costs) == "memory_alpha=0.001,network_beta=8e-08");
+  CHECK(Estimates(topology).of(ring, 64e6).seconds == Approx(2 * before).epsilon(0.02));
+  CHECK(topology.memory.alpha == 1e-3);
+  CHECK(topology.network_alpha == alike(5, 1).network_alpha);
+}
+
 TEST_CASE("large calls of compositions take what the ports take") {
   const Topology topology = alike(3, 4);
   for (const Collective collective :
@@ -53,15 +66,36 @@ TEST_CASE("large calls of compositions take what the ports take") {
 
 TEST_CASE("several ports serve several ranks: one that works alone uses one of them") {
   Topology topology = alike(3, 4);
-  const auto seconds = [&](std::string_view algorithm) {
-    const Composition composition = find_composition(Collective::all_reduce, algorithm);
+  const auto seconds = [&](Collective collective, std::string_view algorithm) {
+    const Composition composition = find_composition(collective, algorithm);
     return Estimates(topology).of(composition, 64e6).seconds;
   };
-  const double shared = seconds("hierarchical(one_shot,ring)");
-  const double by_leaders = seconds("hierarchical(one_shot,chain)");
+  const auto looped = [&](Collective collective) {
+    const Schedule schedule =
+        find_composition(collective, "hierarchical(one_shot,chain)").build(topology, 0);
+    return simulate_loop(schedule, 64e6, {.slices = 16}, topology, 3).busiest().seconds;
+  };
+  const double shared = seconds(Collective::all_reduce, "hierarchical(one_shot,ring)");
+  const double by_leaders =
+      seconds(Collective::all_reduce, "hierarchical(one_shot,recursive_doubling)");
+  const double broadcast = seconds(Collective::broadcast, "hierarchical(one_shot,chain)");
+  const double reduce = seconds(Collective::reduce, "hierarchical(one_shot,chain)");
+  const double looped_broadcast = looped(Collective::broadcast);
+  const double looped_reduce = looped(Collective::reduce);
   for (Host& host : topology.hosts) host.ports.push_back(host.ports.front());
-  CHECK(seconds("hierarchical(one_shot,ring)") == Approx(shared / 2).epsilon(0.02));
-  CHECK(seconds("hierarchical(one_shot,chain)") == Approx(by_leaders));
+  CHECK(seconds(Collective::all_reduce, "hierarchical(one_shot,ring)") ==
+        Approx(shared / 2).epsilon(0.02));
+  CHECK(seconds(Collective::all_reduce, "hierarchical(one_shot,recursive_doubling)") ==
+        Approx(by_leaders));
+  CHECK(seconds(Collective::broadcast, "hierarchical(one_shot,chain)") ==
+        Approx(broadcast / 2).epsilon(0.02));
+  CHECK(seconds(Collective::reduce, "hierarchical(one_shot,chain)") ==
+        Approx(reduce / 2).epsilon(0.02));
+  CHECK(looped(Collective::broadcast) == Approx(looped_broadcast / 2).epsilon(0.05));
+  CHECK(looped(Collective::reduce) == Approx(looped_reduce / 2).epsilon(0.05));
+  topology = alike(3, 4);
+  topology.hosts.front().ports.resize(2, topology.hosts.front().ports.front());
+  CHECK(seconds(Collective::broadcast, "hierarchical(one_shot,chain)") == Approx(broadcast));
 }
 
 TEST_CASE("calls in a loop take what the busiest rank or link takes, if no rank waits for others") {

@@ -50,6 +50,7 @@ std::vector<Mixture> mixtures_of(const VerifyHosts& input) {
     for (const int size : sizes) words += (words.empty() ? "" : "+") + std::to_string(size);
     all.push_back({words + " ranks", on_hosts(sizes, Numbering::by_host)});
     all.push_back({words + " ranks, dealt out in turn", on_hosts(sizes, Numbering::in_turn)});
+    all.push_back({words + " ranks, 2 ports a host", on_hosts(sizes, Numbering::by_host, 2)});
   }
   return all;
 }
@@ -77,6 +78,8 @@ HostsSummary verify_composition(const Composition& composition,
   HostsSummary summary;
   for (const Mixture& mixture : mixtures) {
     const int ranks = mixture.topology.ranks;
+    const bool by_ports = !mixture.topology.hosts.empty();
+    if (by_ports && !composition.across->cut.passed_on) continue;
     const int roots = info(composition.across->collective).has_root ? ranks : 1;
     for (int root = 0; root < roots && summary.findings.size() <= most_shown; ++root) {
       const Schedule schedule = composition.build(mixture.topology, root);
