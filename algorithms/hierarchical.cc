@@ -177,9 +177,11 @@ class Place {
 
  private:
   bool alone() const { return hosts_.size(host_) == 1; }
-  /// The leader owns the first share, and the next ranks the others.
+  /// Ranks take turns on a host's ports, so the same share uses the same port on all hosts. The
+  /// leader owns the share of its port.
   int owner_in(int host, int share) const {
-    return (hosts_.index_of(leader(host)) + share) % hosts_.size(host);
+    const int first = hosts_.index_of(leader(host));
+    return share == first % shares_ ? first : share % hosts_.size(host);
   }
   int owner(int share) const { return owner_in(host_, share); }
   /// Of a collective with a root, in its host: others than the root own shares.
