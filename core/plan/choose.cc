@@ -1,7 +1,6 @@
 #include "core/plan/choose.h"
 
 #include <algorithm>
-#include <bit>
 #include <iterator>
 #include <span>
 #include <tuple>
@@ -96,18 +95,11 @@ bool suits(std::string_view algorithm, const CallSize& size, int ranks) {
   return algorithm != "one_shot" || !size.is_lopsided(ranks);
 }
 
-std::size_t most_bytes(const Rule& rule, int hosts) {
-  if (!rule.grows) return rule.most_bytes;
-  const int fewer_rounds = hosts - 1 - std::bit_width(static_cast<unsigned>(hosts - 1));
-  return rule.most_bytes * static_cast<std::size_t>(std::max(fewer_rounds, 1));
-}
-
 const Rule* find_rule(std::span<const Rule> table, Collective collective, const CallSize& size,
                       const Topology& around, const AlgorithmSelection& selection) {
-  const int hosts = Hosts(around).count();
   for (const Rule& rule : table) {
     if (rule.collective == collective && is_on(rule.links, around) &&
-        size.bytes <= most_bytes(rule, hosts) && around.ranks <= rule.most_ranks &&
+        size.bytes <= rule.most_bytes && around.ranks <= rule.most_ranks &&
         selection.allows(collective, rule.algorithm) && suits(rule.algorithm, size, around.ranks)) {
       return &rule;
     }
@@ -261,9 +253,10 @@ bool AlgorithmSelection::excludes(Collective collective) const {
 }
 
 bool is_predicted(Collective collective, const Topology& around) {
-  return collective != Collective::gather && collective != Collective::scatter &&
-         around.links == LinkClass::network && !around.one_machine &&
-         Hosts(around).have_two_levels();
+  if (collective == Collective::gather || collective == Collective::scatter) return false;
+  if (around.links != LinkClass::network || around.one_machine) return false;
+  const Hosts hosts(around);
+  return hosts.have_two_levels() || hosts.count() > most_measured_hosts;
 }
 
 std::vector<std::string_view> algorithm_names(Collective collective) {

@@ -53,9 +53,9 @@ struct CallSize {
   bool is_lopsided(int ranks) const;
 };
 
-/// Whether predicted times (estimate.h) decide, and not the table: ranks of a host share its ports,
-/// and its memory is a faster link. Of gathers and scatters no composition was ever faster than what
-/// the table has.
+/// Whether predicted times (estimate.h) decide, and not the table: several ranks of a host share its
+/// ports, and its memory is a faster link; or there are more hosts than were measured. Of gathers
+/// and scatters no composition was ever faster than what the table has.
 bool is_predicted(Collective collective, const Topology& around);
 
 /// The names that RONDO_ALGORITHM knows for a collective.

@@ -1,5 +1,5 @@
 // Which algorithm carries a call's messages where all links are alike: crossovers as measured, see
-// bench/results. Where hosts have several ranks, predicted times decide, but for
+// bench/results. Where hosts have several ranks, and beyond 8 hosts, predicted times decide, but for
 // gathers, scatters and sums in rank order (choose.cc).
 #pragma once
 
@@ -24,10 +24,10 @@ struct Rule {
   std::size_t most_bytes;
   int most_ranks;
   std::string_view why;
-  /// `most_bytes` is for up to 4 hosts. It grows as many times as a ring takes more rounds than this
-  /// with more hosts: a ring of 4 takes one more each way, one of 512 takes 502.
-  bool grows = false;
 };
+
+/// With more hosts than were measured, predicted times decide.
+inline constexpr int most_measured_hosts = 8;
 
 inline constexpr std::string_view one_exchange = "one exchange, latency decides";
 inline constexpr std::string_view few_rounds = "fewest rounds, latency decides";
@@ -52,13 +52,15 @@ inline constexpr Rule rules[] = {
     {Collective::all_reduce, On::loopback, "binomial_tree", 2 * MiB, 4, few_messages},
     {Collective::all_reduce, On::loopback, "binomial_tree", 1 * MiB, any_ranks, few_messages},
     {Collective::all_reduce, On::network, "recursive_doubling", 32 * KiB, any_ranks, few_rounds},
-    {Collective::all_reduce, On::wire, "circulant", 96 * KiB, any_ranks, few_rounds, true},
+    {Collective::all_reduce, On::wire, "circulant", 96 * KiB, 4, few_rounds},
+    {Collective::all_reduce, On::wire, "circulant", 384 * KiB, any_ranks, few_rounds},
     {Collective::all_reduce, On::both, "ring", any_size, any_ranks, least_bytes},
 
     {Collective::reduce_scatter, On::memory, "one_shot", any_size, 8, "one exchange, each element reduced once"},
     {Collective::reduce_scatter, On::memory, "circulant", 64 * KiB, any_ranks, few_rounds},
     {Collective::reduce_scatter, On::network, "one_shot", any_size, 2, one_exchange},
-    {Collective::reduce_scatter, On::wire, "circulant", 96 * KiB, any_ranks, few_rounds, true},
+    {Collective::reduce_scatter, On::wire, "circulant", 96 * KiB, 4, few_rounds},
+    {Collective::reduce_scatter, On::wire, "circulant", 384 * KiB, any_ranks, few_rounds},
     {Collective::reduce_scatter, On::loopback, "binomial_tree", 32 * KiB, any_ranks, few_messages},
     {Collective::reduce_scatter, On::loopback, "circulant", 256 * KiB, any_ranks, few_rounds},
     {Collective::reduce_scatter, On::both, "ring", any_size, any_ranks, least_bytes},
@@ -68,12 +70,15 @@ inline constexpr Rule rules[] = {
     {Collective::all_gather, On::network, "one_shot", 4 * MiB, 2, one_exchange},
     {Collective::all_gather, On::loopback, "binomial_tree", 8 * KiB, 3, few_messages},
     {Collective::all_gather, On::loopback, "circulant", 1 * MiB, 4, few_rounds},
-    {Collective::all_gather, On::wire, "circulant", 96 * KiB, any_ranks, few_rounds, true},
+    {Collective::all_gather, On::wire, "circulant", 96 * KiB, 4, few_rounds},
+    {Collective::all_gather, On::wire, "circulant", 384 * KiB, any_ranks, few_rounds},
     {Collective::all_gather, On::loopback, "binomial_tree", 32 * KiB, any_ranks, few_messages},
     {Collective::all_gather, On::loopback, "circulant", 256 * KiB, any_ranks, few_rounds},
     {Collective::all_gather, On::both, "ring", any_size, any_ranks, least_bytes},
 
     {Collective::broadcast, On::memory, "one_shot", 8 * KiB, 4, one_exchange},
+    {Collective::broadcast, On::wire, "binomial_tree", 16 * KiB, any_ranks, few_rounds},
+    {Collective::broadcast, On::wire, "chain", any_size, any_ranks, pipelined},
     {Collective::broadcast, On::both, "binomial_tree", 64 * KiB, any_ranks, few_rounds},
     {Collective::broadcast, On::both, "chain", any_size, any_ranks, pipelined},
 
@@ -87,6 +92,8 @@ inline constexpr Rule rules[] = {
     {Collective::all_to_all, On::loopback, "bruck", 16 * KiB, 4, few_messages},
     {Collective::all_to_all, On::loopback, "linear", any_size, 4, "no message waits for another"},
     {Collective::all_to_all, On::loopback, "bruck", 64 * KiB, any_ranks, few_messages},
+    {Collective::all_to_all, On::network, "linear", any_size, 4, "no message waits for another"},
+    {Collective::all_to_all, On::network, "bruck", 32 * KiB, 8, few_messages},
     {Collective::all_to_all, On::network, "linear", any_size, 8, "no message waits for another"},
     {Collective::all_to_all, On::both, "pairwise", any_size, any_ranks, "one partner at a time"},
     {Collective::scatter, On::both, "binomial_tree", 64 * KiB, any_ranks, few_rounds},

@@ -64,6 +64,20 @@ TEST_CASE("faster ports and more hosts make few rounds pay for longer calls") {
   CHECK(chosen(512, slow, MiB) == "circulant");
 }
 
+TEST_CASE("with more hosts than were measured, predicted times decide") {
+  const auto choice = [](Collective collective, int hosts, std::size_t bytes) {
+    return choose(
+        collective, bytes,
+        on_hosts(std::vector<int>(static_cast<std::size_t>(hosts), 1), Numbering::by_host), {});
+  };
+  CHECK(choice(Collective::all_reduce, 8, MiB).reason != "least predicted time");
+  CHECK(choice(Collective::all_reduce, 9, MiB).reason == "least predicted time");
+  // By the table's last rows they take 10 times and 4 times as long as predicted.
+  CHECK(choice(Collective::all_to_all, 64, 64).algorithm.name() == "bruck");
+  CHECK(choice(Collective::broadcast, 64, 64 * KiB).algorithm.name() == "double_tree");
+  CHECK(choice(Collective::gather, 64, 64).reason != "least predicted time");
+}
+
 TEST_CASE("over one machine's sockets the tree is taken up to the size measured for the ranks") {
   struct Border {
     int ranks;
