@@ -37,13 +37,14 @@ def where(runs):
 
 
 def draw(runs):
-    rows = [(run["processes"], result) for run in runs for result in run["results"]]
+    rows = [(run.get("network") or f"{run['processes']} ranks", result)
+            for run in runs for result in run["results"]]
     longest = max(time for _, result in rows for time in result["step_ms"].values())
     parts = [text(10, 24, "Training steps of torch: gloo and rondo", size=16)]
     scale, top = WIDE / longest, TOP
     parts.append(text(10, 42, f"dark: communication; light: the rest. {where(runs)}"))
-    for processes, result in rows:
-        label = f"{result['kind']}, {result['parameter_mb']:.0f} MB, {processes} ranks"
+    for place, result in rows:
+        label = f"{result['kind']}, {result['parameter_mb']:.0f} MB, {place}"
         parts.append(text(LEFT - 8, top + BAR + 4, label, "end"))
         for offset, name in enumerate(("gloo", "rondo")):
             parts += bars(top + offset * (BAR + 2), scale, name, result)

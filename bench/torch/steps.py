@@ -140,6 +140,8 @@ def arguments():
     parser.add_argument("--kinds", default=",".join(KINDS),
                         help=f"kinds of model, with commas between: {', '.join(KINDS)}")
     parser.add_argument("--json", help="add the results to this file")
+    parser.add_argument("--network", default="", help="what links there are, for the results")
+    parser.add_argument("--command", help="what makes this run again, for the results")
     return parser.parse_args()
 
 
@@ -160,21 +162,24 @@ def main():
             if distributed.get_rank() == 0:
                 show(results[-1])
     if options.json and distributed.get_rank() == 0:
-        write(options.json, ranks, results)
+        write(options, ranks, results)
     distributed.destroy_process_group()
 
 
-def origin(ranks):
+def origin(options, ranks):
     """When and where this run was, of which commit, and the command that makes it again."""
     one = record.run({})
     cores = f"{one['machine']['cores']} cores of an {one['machine']['cpu']}"
     return {"date": one["date"][:10], "commit": one["commit"], "machine": cores,
-            "command": f"torchrun --nproc-per-node {ranks} {one['command']}"}
+            "network": options.network,
+            "command": options.command or f"torchrun --nproc-per-node {ranks} {one['command']}"}
 
 
-def write(path, ranks, results):
+def write(options, ranks, results):
+    path = options.json
     runs = json.load(open(path)) if os.path.exists(path) else []
-    runs.append({**origin(ranks), "torch": torch.__version__, "processes": ranks, "results": results})
+    runs.append({**origin(options, ranks), "torch": torch.__version__, "processes": ranks,
+                 "results": results})
     with open(f"{path}.new", "w") as file:   # the old file stays whole until the new one is
         json.dump(runs, file, indent=1)
         file.write("\n")

@@ -1,6 +1,10 @@
 #!/usr/bin/env python3
 """bench/hosts: the words for hosts, what goes through them at least, and tables of recorded results."""
 import argparse
+import contextlib
+import importlib.machinery
+import importlib.util
+import io
 import pathlib
 import sys
 import unittest
@@ -13,6 +17,7 @@ for folder in ("compare", "hosts"):
 import layout  # noqa: E402
 import record  # noqa: E402
 import verdicts  # noqa: E402
+from testbed import Testbed  # noqa: E402
 
 RESULTS = sorted((ROOT / "bench" / "results").glob("collectives-*-hosts-*.json"))
 
@@ -52,6 +57,30 @@ class Bounds(unittest.TestCase):
                 with self.subTest(f"{path.name} {row.collective} {row.size}"):
                     if row.size >= 1 << 20:  # shorter ones fit into the links' bursts
                         self.assertLess(verdicts.share_of_link(row, rate), 1.15)
+
+
+class TrainingSteps(unittest.TestCase):
+    """bench/torch/hosts, without PyTorch."""
+
+    def setUp(self):
+        loader = importlib.machinery.SourceFileLoader("torch_hosts", str(ROOT / "bench" / "torch" / "hosts"))
+        self.program = importlib.util.module_from_spec(importlib.util.spec_from_loader(loader.name, loader))
+        loader.exec_module(self.program)
+
+    def test_each_host_runs_torchrun_with_its_number(self):
+        found = list(self.program.commands(Testbed([2, 2], "200mbit"), ["--steps", "3"]))
+        self.assertEqual(len(found), 2)
+        for host, command in enumerate(found):
+            words = " ".join(command)
+            self.assertIn(f" h{host} ", words)
+            self.assertIn(f"--nnodes 2 --node-rank {host} --nproc-per-node 2 ", words)
+            self.assertIn("steps.py --steps 3 --network 2x2 hosts, 200mbit --command ", words)
+
+    def test_uneven_hosts_are_refused(self):
+        with contextlib.redirect_stderr(io.StringIO()) as told, self.assertRaises(SystemExit):
+            sys.argv = ["hosts", "--hosts", "1+3"]
+            self.program.arguments()
+        self.assertIn("as many processes on each host", told.getvalue())
 
 
 if __name__ == "__main__":
