@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <netinet/in.h>
 #include <signal.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -193,6 +194,21 @@ TEST_CASE("ranks that disagree on the world's size end the bootstrap for all") {
     CHECK(says(report, "rank 1 (host x, pid 77) counts 8"));
     CHECK(says(report, "rank 0 (host x, pid 77) counts 4"));
     CHECK(says(report, "Try: set the same WORLD_SIZE on every rank"));
+  }
+}
+
+TEST_CASE("rank 0 that may not hold a connection for each rank says so to all") {
+  const int port = free_port();
+  for (const std::string& report : run_ranks(2, [&](int rank) {
+         rlimit limit{};
+         ::getrlimit(RLIMIT_NOFILE, &limit);
+         limit.rlim_cur = limit.rlim_max = 200;
+         if (rank == 0) ::setrlimit(RLIMIT_NOFILE, &limit);
+         return meet_and_exchange(port, rank, 300, long_enough);
+       })) {
+    CHECK(says(report, "rank 0's process may hold 200 open files"));
+    CHECK(says(report, "one for each of 300 ranks"));
+    CHECK(says(report, "ulimit -n"));
   }
 }
 
