@@ -33,8 +33,8 @@ struct Composition {
   std::string name() const;
   /// Adds all contributions at once, in rank order.
   bool rank_order() const { return across->rank_order && inside.empty(); }
-  /// Of a hierarchical one: one rank of each host has all that leaves the host or comes to it, while
-  /// the others wait; or one for each port, see shares(). Else all share the work.
+  /// Of a hierarchical one: few ranks of each host, one or one for each port (see shares()), have all
+  /// that leaves the host or comes to it. Else all ranks share the work.
   bool by_leaders() const;
   /// Of a hierarchical one: the parts of a vector that ranks of a host share out. One for each port
   /// if it is passed on, since a rank uses one port.

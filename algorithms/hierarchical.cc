@@ -21,8 +21,8 @@
 //                                 sums, and sends the blocks; or gets the blocks, and broadcasts all.
 //
 // A rank uses one port. If hosts have p ports and the algorithm across passes vectors on (a chain,
-// say), these are cut into p shares, each with its own leaders. The root's host is then the first to
-// broadcast inside, and the last to reduce, so that its other leaders have something to send or add.
+// say), these are cut into p shares, each with its own leaders. Then the root's host broadcasts
+// inside before its leaders send, and reduces inside after they have received.
 //
 // Cost of all_reduce for H hosts   sent by a host, in N
 //   across ring                    2(H-1)/H, over the ranks of the host together
@@ -137,25 +137,25 @@ class Place {
 
   Steps broadcast() const {
     std::vector<Steps> all;
-    const bool ahead = owners_are_many();
+    const bool many = owners_are_many();
     const int phase = shares_ > 1 ? 1 : 0;
-    for (int share = 0; ahead && share < shares_; ++share)
+    for (int share = 0; many && share < shares_; ++share)
       inside(all, Collective::broadcast, span(share), first(), input(0), output(0), 0);
-    shares_across(all, ahead ? output(0) : input(0), output(0), 0, phase);
-    if (!ahead)
+    shares_across(all, many ? output(0) : input(0), output(0), 0, phase);
+    if (!many)
       shares_inside(all, Collective::broadcast, output(0), output(0), phase + phases(across_));
     return in_order(std::move(all));
   }
 
   Steps reduce() const {
     std::vector<Steps> all;
-    const bool later = owners_are_many();
+    const bool many = owners_are_many();
     const Chunk kept = scratch(hosts_.largest(), 0);
-    const Chunk own = rank_ == root_ && !later ? output(0) : kept;
-    if (!later) shares_inside(all, Collective::reduce, input(0), own, 0);
-    shares_across(all, alone() || later ? input(0) : own, later ? kept : output(0),
+    const Chunk own = rank_ == root_ && !many ? output(0) : kept;
+    if (!many) shares_inside(all, Collective::reduce, input(0), own, 0);
+    shares_across(all, alone() || many ? input(0) : own, many ? kept : output(0),
                   hosts_.largest() + 1, 1);
-    for (int share = 0; later && share < shares_; ++share)
+    for (int share = 0; many && share < shares_; ++share)
       inside(all, Collective::reduce, span(share), first(),
              owner(share) == index_ ? kept : input(0), output(0), 1 + phases(across_));
     return in_order(std::move(all));
@@ -177,11 +177,16 @@ class Place {
 
  private:
   bool alone() const { return hosts_.size(host_) == 1; }
-  /// Ranks take turns on a host's ports, so the same share uses the same port on all hosts. The
-  /// leader owns the share of its port.
+  /// A share of something that is passed on belongs to a rank at the port of that number, to the
+  /// leader if it is there. A host with fewer ranks than shares gives a rank several.
   int owner_in(int host, int share) const {
-    const int first = hosts_.index_of(leader(host));
-    return share == first % shares_ ? first : share % hosts_.size(host);
+    if (is_vector(across_.collective) && (shares_ == 1 || across_.cut.passed_on)) {
+      const int first = leader(host);
+      if (shares_ == 1 || hosts_.port_of(first) == share) return hosts_.index_of(first);
+      for (const int rank : hosts_.ranks(host))
+        if (hosts_.port_of(rank) == share) return hosts_.index_of(rank);
+    }
+    return share % hosts_.size(host);
   }
   int owner(int share) const { return owner_in(host_, share); }
   /// Of a collective with a root, in its host: others than the root own shares.

@@ -27,7 +27,7 @@ struct BlockCut {
   bool by_rank = false;    ///< one piece for each rank
   int lanes = 1;           ///< each piece again, one part for each lane
   bool bundled = false;    ///< it shares messages with other blocks, and is not cut
-  bool passed_on = false;  ///< each rank sends it once, to the next ones, slice by slice
+  bool passed_on = false;  ///< a rank sends on what it gets, slice by slice
 };
 
 struct Algorithm {

@@ -62,7 +62,7 @@ def fewest_ranks(sections):
 def pictures(whole):
     """{file name: sections}"""
     hosts = [section for section in whole["sections"]
-             if section["link"] == "hosts" and curves_of(section)]   # not all sizes are measured
+             if section["link"] == "hosts" and curves_of(section)]   # one without times has no curve
     if hosts:
         ports = hosts[0].get("ports", 1)
         name = f"hosts-{layout.text(summary.ranks_on(hosts[0]))}-{whole['runs'][-1]['network']['rate']}"

@@ -11,7 +11,7 @@ import sys
 
 COLOURS = {"gloo": ("#c9a8ea", "#8a55c4"), "rondo": ("#f6b48c", "#e8590c")}
 INK = "#7a828c"  # reads on light and on dark pages
-LEFT, BAR, PAIR, GAP, WIDE, TOP = 200, 13, 30, 6, 385, 56
+LEFT, BAR, PAIR, GAP, WIDE, TOP = 290, 13, 30, 6, 385, 56
 
 
 def text(x, y, words, anchor="start", size=12):

@@ -150,6 +150,12 @@ void Connections::connect(const std::shared_ptr<ControlChannel>& control) {
               topology_.hosts[static_cast<std::size_t>(topology_.host[rank])]);
     frame_bytes_ = std::min<std::size_t>(frame_bytes_, std::stoul(of_rank.back()));
   }
+  // By name, so that ports of the same name have the same number on all hosts.
+  for (Host& host : topology_.hosts) std::ranges::sort(host.ports, {}, &Port::name);
+  for (std::size_t rank = 0; rank < all.size(); ++rank)
+    topology_.port.push_back(
+        own_port(all[rank][kinds.size() + 2],
+                 topology_.hosts[static_cast<std::size_t>(topology_.host[rank])]));
 }
 
 void Connections::connect_direct(const std::shared_ptr<ControlChannel>& control) {

@@ -39,8 +39,8 @@ double seconds_of_message(const Call& call, int peer, const detail::Communicator
 /// Seconds for all of them together. They were checked before. Calls of one communicator follow
 /// each other, but messages sent and messages received go on side by side, and so do communicators.
 /// The times are estimates (core/plan/estimate.h) of the algorithms that rondo would choose among
-/// processes. Of this machine they know the speed of its ports; alpha, gamma and the cost of memory
-/// are a topology's defaults. So they are a measure to compare calls by. Throws
+/// processes. Of this machine they know the speed of its ports and RONDO_LINK_COSTS; else alpha, gamma
+/// and the cost of memory are a topology's defaults. So they are a measure to compare calls by. Throws
 /// Error{invalid_usage} for a communicator that cannot be used.
 double estimated_seconds(std::span<const Operation> operations) {
   std::map<const Member*, Load> loads;

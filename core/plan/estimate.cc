@@ -30,7 +30,7 @@ struct PartCounts {
   double hops = 0;     ///< messages of which each needs the one before
   double moved = 0;    ///< bytes out, or in where that is more, in the whole index space
   double reduced = 0;  ///< likewise
-  double awaited = 0;  ///< whole vectors that ranks on the to_last have to get first
+  double awaited = 0;  ///< whole vectors that on the way to the last rank have to get first
 };
 
 /// `overlapping`: calls of the whole collective overlap.
@@ -113,13 +113,27 @@ PartCounts counts_inside(const Composition& composition, Collective what, int ra
   return {others, one.hops, others / ranks, info(what).reduces ? others / ranks : 0};
 }
 
-PartCounts counts_inside(const Composition& composition, int ranks, int hosts) {
+/// `shares`: parts of a vector with leaders of their own. A root deals with each in turn. Elsewhere
+/// each leader does the work for one, and hands over or gets the others.
+PartCounts in_shares(PartCounts one, int shares, bool has_root) {
+  one.alphas = has_root ? one.alphas * shares : one.alphas + shares - 1;
+  if (has_root) return one;
+  one.moved = (one.moved + shares - 1) / shares;
+  one.reduced /= shares;
+  return one;
+}
+
+PartCounts counts_inside(const Composition& composition, const Hosts& all) {
+  const int ranks = all.largest();
+  const int hosts = all.count();
+  const int shares = composition.by_leaders() ? composition.shares(all) : 1;
+  const bool has_root = info(composition.across->collective).has_root;
   PartCounts sum;
   const InsideCollectives inside = composition.inside_collectives();
   for (const std::optional<Collective>* const each : {&inside.before, &inside.after}) {
     const std::optional<Collective>& what = *each;
     if (!what || ranks < 2) continue;
-    const PartCounts one = counts_inside(composition, *what, ranks);
+    const PartCounts one = in_shares(counts_inside(composition, *what, ranks), shares, has_root);
     const bool last_of_all_to_all = *what == Collective::all_to_all && &what == &inside.after;
     const bool own_blocks =
         *what == Collective::gather || *what == Collective::scatter || last_of_all_to_all;
@@ -184,7 +198,7 @@ Estimate Estimates::two_levels(const Composition& composition, double bytes) con
   const Collective collective = composition.across->collective;
   const bool overlapping = overlap(collective);
   PartCounts across = counts_of(*composition.across, hosts_.count(), overlapping);
-  const PartCounts inside = counts_inside(composition, hosts_.largest(), hosts_.count());
+  const PartCounts inside = counts_inside(composition, hosts_);
   // In an all_to_all each rank has as many bytes for other hosts, elsewhere a host has them once. And
   // a rank of a smaller host sends what several ranks of a larger one do.
   const bool all_to_all = collective == Collective::all_to_all;

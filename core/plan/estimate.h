@@ -1,6 +1,6 @@
 // Estimates of a collective's time from its algorithm's cost line, without running its steps. The
-// choice of algorithms goes by them where hosts have several ranks, so they take microseconds, for
-// thousands of ranks, too. Tests hold them to simulations.
+// choice of algorithms goes by them where hosts have several ranks, and beyond 8 hosts. So they take
+// microseconds, for thousands of ranks, too. Tests hold them to simulations.
 #pragma once
 
 #include "algorithms/composition.h"
@@ -25,7 +25,8 @@ struct Estimate {
 ///   with a root   other calls are on their way meanwhile. The busiest rank's messages, each of
 ///                 which occupies either end for half of alpha, or its bytes, whichever takes
 ///                 longer; and a quarter of the time on the way to the last rank.
-///   two levels    the parts' messages one after the other. Bytes inside and across move at once,
+///   two levels    the parts' messages one after the other. What is passed on goes in a share for each
+///                 port, see hierarchical.cc. Bytes inside and across move at once,
 ///                 since slices overlap: the slower level counts, and a quarter of the other.
 ///
 /// A fabric's links between switches are not counted. A value.

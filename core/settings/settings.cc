@@ -115,9 +115,10 @@ constexpr Setting table[] = {
      "NCCL's API: how many seconds ranks that are threads and share a GPU wait for each "
      "other, to launch once for all; 0: each launches for itself",
      number<0, 3600, &Config::join_threads>},
-    {"RONDO_LINK_COSTS", "", "memory_alpha=3e-7,network_beta=8e-11", "shipped",
-     "seconds a message and a byte, for the choice of algorithms between hosts: `rondo calibrate` "
-     "measures them",
+    {"RONDO_LINK_COSTS", "", "memory_alpha=3e-7,network_beta=8e-11", "what ships, ports' speeds",
+     "seconds a message (alpha), a byte (beta) and a reduced byte (gamma), for the choice of "
+     "algorithms where hosts have several ranks: memory_alpha, memory_beta, network_alpha, "
+     "network_beta, gamma; `rondo calibrate` measures them",
      by<read_costs, &Config::link_costs>},
     {"RONDO_NCCL_VERSION", "", "20000 to 29999", "22809",
      "NCCL's API: the version number that programs are told",

@@ -13,8 +13,10 @@ void set_costs(const MeasuredCosts& costs, Topology& topology) {
   set(costs.memory_beta, topology.memory.beta);
   set(costs.network_alpha, topology.network_alpha);
   set(costs.gamma, topology.gamma);
-  for (Host& host : topology.hosts)
+  for (Host& host : topology.hosts) {
+    if (host.ports.empty() && costs.network_beta > 0) host.ports.push_back({.name = "port0"});
     for (Port& port : host.ports) set(costs.network_beta, port.beta);
+  }
 }
 
 std::string to_text(const MeasuredCosts& costs) {

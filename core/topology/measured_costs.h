@@ -8,7 +8,7 @@
 
 namespace rondo {
 
-/// Only what was measured changes. `network_beta` is that of every port.
+/// Only what was measured changes. `network_beta` is that of every port. A host without ports gets one.
 void set_costs(const MeasuredCosts& costs, Topology& topology);
 
 /// As RONDO_LINK_COSTS takes it, with three digits.

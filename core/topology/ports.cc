@@ -18,6 +18,12 @@ std::string to_text(std::span<const Port> ports) {
   return text;
 }
 
+int own_port(std::string_view text, const Host& host) {
+  const std::string_view name = text.substr(0, text.substr(0, text.find(';')).rfind('='));
+  const auto found = std::ranges::find(host.ports, name, &Port::name);
+  return found == host.ports.end() ? 0 : static_cast<int>(found - host.ports.begin());
+}
+
 void add_ports(std::string_view text, Host& host) {
   for (const std::string& part : split(text, ';')) {
     const std::size_t mark = part.rfind('=');

@@ -93,7 +93,7 @@ void Routes::add_fabric() {
 
 int Routes::port_of(int rank) const {
   const int host = hosts_.host_of(rank);
-  return first_port_[static_cast<std::size_t>(host)] + hosts_.index_of(rank) % ports_at(host);
+  return first_port_[static_cast<std::size_t>(host)] + hosts_.port_of(rank);
 }
 
 void Routes::between(int from, int to, std::vector<int>& into) const {
@@ -112,7 +112,7 @@ void Routes::by_groups(int from, int to, std::vector<int>& into) const {
   const bool rails = fabric_.kind == FabricKind::rail_optimised;
   const auto group = [&](int rank) {
     const int host = hosts_.host_of(rank);
-    return rails ? hosts_.index_of(rank) % ports_at(host) : host / fabric_.group;
+    return rails ? hosts_.port_of(rank) : host / fabric_.group;
   };
   const int one = group(from);
   const int other = group(to);

@@ -1,6 +1,6 @@
 // Topology: where the ranks of a communicator live, and what links them. A value, equal on all of
-// its ranks. The choice of algorithms needs the ranks and their hosts. Simulations need the rest,
-// see routes.h.
+// its ranks. Schedules need the ranks, their hosts and ports. The choice of algorithms also needs
+// costs. Simulations need the rest, see routes.h.
 #pragma once
 
 #include <algorithm>
@@ -71,6 +71,8 @@ struct Topology {
   /// By rank: its host's number. Empty: one host if one_machine, else a host for each rank.
   std::vector<int> host{};
   std::vector<int> socket{};  ///< by rank, within its host; empty: unknown
+  /// By rank: which of its host's ports it uses. Empty: the ranks of a host take turns.
+  std::vector<int> port{};
   std::vector<Host> hosts{};  ///< by number; empty: unknown
   Fabric fabric{};
   LinkCosts memory{3e-7, 1e-10};  ///< between ranks of one host
@@ -91,9 +93,16 @@ class Hosts {
       here.push_back(rank);
       largest_ = std::max(largest_, static_cast<int>(here.size()));
     }
-    for (const Host& host : topology.hosts) {
-      const int ports = std::max(1, static_cast<int>(host.ports.size()));
-      ports_ = ports_ == 0 ? ports : std::min(ports_, ports);
+    const auto ports_of = [&](std::size_t host) {
+      const bool known = host < topology.hosts.size();
+      return known ? std::max(1, static_cast<int>(topology.hosts[host].ports.size())) : 1;
+    };
+    for (std::size_t host = 0; host < topology.hosts.size(); ++host)
+      ports_ = host == 0 ? ports_of(host) : std::min(ports_, ports_of(host));
+    for (int rank = 0; rank < topology.ranks; ++rank) {
+      const auto at = static_cast<std::size_t>(rank);
+      const auto host = static_cast<std::size_t>(number(topology, rank));
+      port_.push_back(topology.port.empty() ? index_of(rank) % ports_of(host) : topology.port[at]);
     }
   }
 
@@ -103,7 +112,9 @@ class Hosts {
   int size(int host) const { return static_cast<int>(ranks(host).size()); }
   int largest() const { return largest_; }
   /// Of a host, at least; 1 where they are unknown.
-  int ports() const { return std::max(1, ports_); }
+  int ports() const { return ports_; }
+  /// The number of the port, on its host, that the rank uses.
+  int port_of(int rank) const { return port_[static_cast<std::size_t>(rank)]; }
   int host_of(int rank) const { return places_[static_cast<std::size_t>(rank)].host; }
   /// The rank's place among those of its host.
   int index_of(int rank) const { return places_[static_cast<std::size_t>(rank)].index; }
@@ -124,7 +135,8 @@ class Hosts {
   std::vector<std::vector<int>> ranks_{};
   std::vector<Place> places_{};
   int largest_ = 0;
-  int ports_ = 0;  ///< 0: none is known
+  int ports_ = 1;
+  std::vector<int> port_{};
 };
 
 }  // namespace rondo

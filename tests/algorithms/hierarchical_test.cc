@@ -26,26 +26,20 @@ int longest(const Schedule& schedule) {
   return static_cast<int>(most);
 }
 
-}  // namespace
-
-namespace {
-
 void require_verified(const Composition& composition, const Topology& topology) {
   const CollectiveInfo& what = info(composition.across->collective);
   for (int root = 0; root < (what.has_root ? topology.ranks : 1); ++root) {
     const Report report = verify(composition.build(topology, root));
-    CAPTURE(what.name, composition.name(), topology.host, topology.hosts.size(), root,
-            report.findings);
+    CAPTURE(what.name, composition.name(), topology.host, topology.port, root, report.findings);
     REQUIRE(report.ok());
     REQUIRE(report.order_agrees);
   }
 }
 
-/// Two hosts of 4 ranks and several ports each: how much each rank of the first sends to the second.
-std::vector<std::uint32_t> sent_across(Collective collective, std::string_view algorithm, int ports,
-                                       int root) {
-  const Schedule schedule = find_composition(collective, algorithm)
-                                .build(on_hosts({4, 4}, Numbering::by_host, ports), root);
+/// Two hosts of 4 ranks: how much each rank sends to the other host.
+std::vector<std::uint32_t> sent_across(Collective collective, std::string_view algorithm,
+                                       const Topology& topology, int root) {
+  const Schedule schedule = find_composition(collective, algorithm).build(topology, root);
   std::vector<std::uint32_t> sent(8);
   for (int rank = 0; rank < 8; ++rank) {
     Steps steps = schedule.steps(rank, 0);
@@ -68,6 +62,13 @@ TEST_CASE("the verifier accepts every composition for every mixture of hosts and
             for (const int ports : {2, 3})
               require_verified(composition, on_hosts(sizes, numbering, ports));
         }
+        if (!composition.across->cut.passed_on) continue;
+        // Unlike numbers of ports, and the first ranks of each host at the last one.
+        Topology topology = on_hosts(sizes, Numbering::by_host, 3);
+        topology.hosts.back().ports.resize(2);
+        for (int rank = 0; rank < topology.ranks; ++rank)
+          topology.port.push_back(rank % 3 == 0 ? 1 : 0);
+        require_verified(composition, topology);
       }
     }
   }
@@ -76,17 +77,24 @@ TEST_CASE("the verifier accepts every composition for every mixture of hosts and
 TEST_CASE("what is passed on goes by as many ranks of a host as it has ports") {
   using Sent = std::vector<std::uint32_t>;
   const auto broadcast = [](int ports) {
-    return sent_across(Collective::broadcast, "hierarchical(one_shot,chain)", ports, 1);
+    return sent_across(Collective::broadcast, "hierarchical(one_shot,chain)",
+                       on_hosts({4, 4}, Numbering::by_host, ports), 1);
   };
   CHECK(broadcast(1) == Sent{0, 1, 0, 0, 0, 0, 0, 0});
   CHECK(broadcast(2) == Sent{1, 1, 0, 0, 0, 0, 0, 0});
   CHECK(broadcast(9) == Sent{1, 1, 1, 1, 0, 0, 0, 0});
-  CHECK(sent_across(Collective::reduce, "hierarchical(one_shot,chain)", 2, 3) ==
+  const Topology two = on_hosts({4, 4}, Numbering::by_host, 2);
+  CHECK(sent_across(Collective::reduce, "hierarchical(one_shot,chain)", two, 3) ==
         Sent{0, 0, 0, 0, 1, 1, 0, 0});
-  CHECK(sent_across(Collective::all_reduce, "hierarchical(one_shot,chain)", 2, 0) ==
+  CHECK(sent_across(Collective::all_reduce, "hierarchical(one_shot,chain)", two, 0) ==
         Sent{1, 1, 0, 0, 1, 1, 0, 0});
+  // Where ranks 0 and 1 of a host use port 0, and 2 and 3 the other one.
+  Topology near = on_hosts({4, 4}, Numbering::by_host, 2);
+  near.port = {0, 0, 1, 1, 0, 0, 1, 1};
+  CHECK(sent_across(Collective::broadcast, "hierarchical(one_shot,chain)", near, 1) ==
+        Sent{0, 1, 1, 0, 0, 0, 0, 0});
   // Few hops, one message a host: no shares.
-  CHECK(sent_across(Collective::broadcast, "hierarchical(one_shot,binomial_tree)", 2, 1) ==
+  CHECK(sent_across(Collective::broadcast, "hierarchical(one_shot,binomial_tree)", two, 1) ==
         Sent{0, 1, 0, 0, 0, 0, 0, 0});
 }
 

@@ -8,6 +8,7 @@ import io
 import pathlib
 import sys
 import unittest
+import unittest.mock
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.dont_write_bytecode = True
@@ -68,19 +69,21 @@ class TrainingSteps(unittest.TestCase):
         loader.exec_module(self.program)
 
     def test_each_host_runs_torchrun_with_its_number(self):
-        found = list(self.program.commands(Testbed([2, 2], "200mbit"), ["--steps", "3"]))
+        rest = ["--json", "/there/x.json", "--steps", "3"]
+        found = list(self.program.commands(Testbed([2, 2], "200mbit"), rest))
         self.assertEqual(len(found), 2)
         for host, command in enumerate(found):
             words = " ".join(command)
             self.assertIn(f" h{host} ", words)
             self.assertIn(f"--nnodes 2 --node-rank {host} --nproc-per-node 2 ", words)
-            self.assertIn("steps.py --steps 3 --network 2x2 hosts, 200mbit --command ", words)
+            self.assertIn(f"steps.py {' '.join(rest)} --network 2x2 hosts, 200mbit --command ", words)
+            self.assertIn(" --json FILE ", command[-1])
 
     def test_uneven_hosts_are_refused(self):
         with contextlib.redirect_stderr(io.StringIO()) as told, self.assertRaises(SystemExit):
-            sys.argv = ["hosts", "--hosts", "1+3"]
-            self.program.arguments()
-        self.assertIn("as many processes on each host", told.getvalue())
+            with unittest.mock.patch.object(sys, "argv", ["hosts", "--hosts", "1+3"]):
+                self.program.arguments()
+        self.assertIn("the same number of processes on each host", told.getvalue())
 
 
 if __name__ == "__main__":

@@ -72,7 +72,7 @@ TEST_CASE("with more hosts than were measured, predicted times decide") {
   };
   CHECK(choice(Collective::all_reduce, 8, MiB).reason != "least predicted time");
   CHECK(choice(Collective::all_reduce, 9, MiB).reason == "least predicted time");
-  // By the table's last rows they take 10 times and 4 times as long as predicted.
+  // The table's last rows would take pairwise and chain: 10 and 4 times the predicted time of these.
   CHECK(choice(Collective::all_to_all, 64, 64).algorithm.name() == "bruck");
   CHECK(choice(Collective::broadcast, 64, 64 * KiB).algorithm.name() == "double_tree");
   CHECK(choice(Collective::gather, 64, 64).reason != "least predicted time");

@@ -100,19 +100,25 @@ TEST_CASE("rank 0's settings hold for all, and a rank that has others says so") 
   CHECK(count_of(result.error, "settings differ from rank 0's") == 2);
 }
 
-TEST_CASE("RONDO_LINK_COSTS decides which algorithm carries calls between hosts") {
-  const auto compositions_with = [](const std::string& costs) {
-    const auto result = finish(job_of(
+TEST_CASE("RONDO_LINK_COSTS decides which algorithm carries calls between hosts; rank 0's holds") {
+  const auto result_with = [](const std::string& who, const std::string& costs) {
+    auto result = finish(job_of(
         4, {},
         {"0,1:set=RONDO_HOSTID=first", "2,3:set=RONDO_HOSTID=second",
-         "set=RONDO_LINK_COSTS=" + costs, "join", "describe=1000", "every_collective=1000"}));
+         who + "set=RONDO_LINK_COSTS=" + costs, "join", "describe=1000", "every_collective=1000"}));
     INFO(result.output << "\n" << result.error);
     CHECK(result.status == 0);
-    CHECK(trouble(result.error) == "");
-    return count_of(result.output, "uses hierarchical(");
+    return result;
   };
-  CHECK(compositions_with("memory_alpha=1e-7,memory_beta=1e-11") == 4);
-  CHECK(compositions_with("memory_alpha=0.1,memory_beta=1e-6") == 0);
+  const std::string slow_memory = "memory_alpha=0.1,memory_beta=1e-6";
+  const auto fast = result_with("", "memory_alpha=1e-7,memory_beta=1e-11");
+  CHECK(count_of(fast.output, "uses hierarchical(") == 4);
+  CHECK(trouble(fast.error) == "");
+  CHECK(count_of(result_with("", slow_memory).output, "uses hierarchical(") == 0);
+  const auto of_rank_0 = result_with("0:", slow_memory);
+  CHECK(count_of(of_rank_0.output, "uses hierarchical(") == 0);
+  CHECK(count_of(of_rank_0.error, "settings differ from rank 0's") == 3);
+  CHECK(count_of(result_with("1:", slow_memory).output, "uses hierarchical(") == 4);
 }
 
 TEST_CASE("odd sizes of buffers and several sockets still give right results") {

@@ -124,8 +124,10 @@ TEST_CASE("the choice by estimates is much what simulations of loops would choos
   const auto sizes = GENERATE(as<std::vector<int>>(), std::vector{4, 4}, std::vector{2, 2, 2, 2},
                               std::vector{3, 3, 3}, std::vector{1, 7}, std::vector{2, 2, 1});
   const double bytes = GENERATE(8, 4096, 65536);
-  Topology topology = on_hosts(sizes, Numbering::by_host);
-  topology.hosts.assign(sizes.size(), {.ports = {{.beta = 8e-10}}});
+  const int ports = GENERATE(1, 2, 4);
+  Topology topology = on_hosts(sizes, Numbering::by_host, ports);
+  for (Host& host : topology.hosts)
+    for (Port& port : host.ports) port.beta = 8e-10;
   for (const Collective collective :
        {Collective::all_reduce, Collective::reduce_scatter, Collective::all_gather,
         Collective::broadcast, Collective::reduce, Collective::all_to_all, Collective::barrier}) {
@@ -146,8 +148,9 @@ TEST_CASE("the choice by estimates is much what simulations of loops would choos
       best = std::min(best, seconds);
       if (each == chosen) of_chosen = seconds;
     }
-    CAPTURE(sizes, size, name(collective), chosen.name(), of_chosen, best);
+    CAPTURE(sizes, size, ports, name(collective), chosen.name(), of_chosen, best);
     CHECK(of_chosen > 0);
-    CHECK(of_chosen < 1.8 * best);
+    // Estimates count on slices that overlap. With several ports that matters more than with one.
+    CHECK(of_chosen < (ports == 1 ? 1.8 : 2.3) * best);
   }
 }

@@ -154,6 +154,9 @@ TEST_CASE("ports survive their text form, and each counts once for a host") {
     CHECK(host.ports[i].name == ports[i].name);
     CHECK(host.ports[i].beta == ports[i].beta);
   }
+  CHECK(own_port("mlx5_0:1=8e-11;eth0=1e-10", host) == 1);
+  CHECK(own_port("veth=1=0", host) == 2);
+  CHECK(own_port("", host) == 0);
 }
 
 TEST_CASE("a schedule of other ranks than the topology's is refused") {

@@ -51,6 +51,8 @@ std::vector<Mixture> mixtures_of(const VerifyHosts& input) {
     all.push_back({words + " ranks", on_hosts(sizes, Numbering::by_host)});
     all.push_back({words + " ranks, dealt out in turn", on_hosts(sizes, Numbering::in_turn)});
     all.push_back({words + " ranks, 2 ports a host", on_hosts(sizes, Numbering::by_host, 2)});
+    all.push_back({words + " ranks, dealt out in turn, 3 ports a host",
+                   on_hosts(sizes, Numbering::in_turn, 3)});
   }
   return all;
 }

@@ -15,9 +15,19 @@ std::string words_of_gpus(const std::vector<Port>& ports, const Settings& settin
   return refuses->device + " registers no dma-bufs: " + refuses->no_dmabuf;
 }
 
+/// Turns the first ports, those as fast and as near as the very first. The rank's own comes first then.
+void take_turns(std::vector<Port>& ports, int index) {
+  const auto alike = [&](const Port& port) {
+    return port.speed == ports.front().speed && port.numa_node == ports.front().numa_node;
+  };
+  const auto end = std::ranges::find_if_not(ports, alike);
+  if (ports.begin() != end)
+    std::rotate(ports.begin(), ports.begin() + index % (end - ports.begin()), end);
+}
+
 }  // namespace
 
-OpenPorts::OpenPorts(const Settings& settings, int rank)
+OpenPorts::OpenPorts(const Settings& settings, int rank, int index)
     : settings_(settings), rank_(rank), ready_(::eventfd(1, EFD_CLOEXEC | EFD_NONBLOCK)) {
   if (!ready_) {
     throw Error(ErrorCode::system, "out of file descriptors",
@@ -25,6 +35,7 @@ OpenPorts::OpenPorts(const Settings& settings, int rank)
   }
   const Discovery found = discover();
   ports_ = usable_ports(found.ports, settings);
+  take_turns(ports_, index);
   names_ = name_ports(ports_, settings);
   why_not_gpus_ = words_of_gpus(ports_, settings);
   opened_.resize(ports_.size());

@@ -18,7 +18,8 @@ namespace rondo::verbs {
 class OpenPorts {
  public:
   /// Finds the usable ports. Throws Error{configuration} where there is none.
-  OpenPorts(const Settings& settings, int rank);
+  /// `index`: the rank's number on its host, whose ranks take turns.
+  OpenPorts(const Settings& settings, int rank, int index);
 
   const Settings& settings() const { return settings_; }
   std::span<const PortName> names() const { return names_; }

@@ -49,7 +49,7 @@ class VerbsTransport final : public Transport {
  public:
   explicit VerbsTransport(const TransportSettings& settings)
       : settings_(settings),
-        ports_(make_settings(settings.infiniband), settings.rank),
+        ports_(make_settings(settings.infiniband), settings.rank, settings.index_on_host),
         slots_{.count = slots,
                .bytes = choose_slot_bytes(settings, preferred_slot_bytes, 2 * slots)},
         connector_(settings, [this](const Hello& hello, UniqueFd socket) {

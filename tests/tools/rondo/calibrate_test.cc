@@ -141,9 +141,16 @@ TEST_CASE("constants between hosts are a link's: seconds a byte each way, and a 
   const Profile profile = between_hosts(1e-8);
   CHECK(profile.apart());
   CHECK_FALSE(made_up().apart());
-  CHECK(profile.costs_of_links().network_beta == Approx(1e-8));
-  CHECK(profile.costs_of_links().memory_beta == 0);
   const LinkProfile& link = profile.link("tcp", 4);
+  CHECK(profile.costs_of_links().network_beta == Approx(1e-8));
+  CHECK(profile.costs_of_links().network_alpha == link.alpha.median);
+  CHECK(profile.costs_of_links().memory_beta == 0);
+  const MeasuredCosts inside = made_up().costs_of_links();
+  const LinkProfile memory = made_up().links[0];
+  CHECK(inside.memory_alpha == memory.alpha.median);
+  CHECK(inside.memory_beta == memory.beta(1 << 20));
+  CHECK(inside.gamma == memory.combined(1 << 20));
+  CHECK(inside.network_beta == 0);
   CHECK(link.where() == "4 ranks, a host for each");
   CHECK_FALSE(link.oversubscribed());
   const Costs costs = profile.costs(link, 1 << 20, DataType::float32, ReduceOperator::sum);

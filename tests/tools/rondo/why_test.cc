@@ -128,6 +128,17 @@ TEST_CASE("one rank, and collectives without sizes") {
   CHECK(barrier.find("\nslices") == std::string::npos);
 }
 
+TEST_CASE("beyond the hosts that were measured, the choice goes by the times that are shown") {
+  why::Facts facts = network(12);
+  facts.around.one_machine = false;
+  facts.around.hosts.assign(12, {.ports = {{.beta = 8e-10}}});
+  const std::string text = report(all_reduce(1024), facts);
+  has(text, "(least predicted time)");
+  const std::size_t starred = text.find("\n* ");
+  REQUIRE(starred != std::string::npos);
+  has(text.substr(starred, text.find('\n', starred + 1) - starred), " 1.00x");
+}
+
 TEST_CASE("an impossible call is an error") {
   CHECK_THROWS_AS(report(all_reduce(64), network(4), "direct"), Error);
   std::string every;

@@ -158,6 +158,15 @@ void write_files(const Arguments& arguments, const Profile& profile) {
   if (!arguments.plot.empty()) write_text(plot_svg(profile), arguments.plot);
 }
 
+/// Empty where only sockets of one machine were measured.
+std::string link_costs_text(const Profile& profile) {
+  const std::string costs = to_text(profile.costs_of_links());
+  return costs.empty()
+             ? costs
+             : "\nFor the choice of algorithms where hosts have several ranks: RONDO_LINK_COSTS=" +
+                   costs + "\n";
+}
+
 int calibrate(const Arguments& arguments) {
   const int started = launched();
   const CalibrateOptions options = options_of(arguments, started);
@@ -172,9 +181,7 @@ int calibrate(const Arguments& arguments) {
   profile.gammas = measure_reductions(options, *team, options.ranks.back());
   if (!team->first()) return 0;
   show(gammas_text(profile.gammas));
-  if (profile.apart() || profile.links.front().transport == "shm")
-    show("\nFor choices of algorithms between hosts: RONDO_LINK_COSTS=" +
-         to_text(profile.costs_of_links()) + "\n");
+  show(link_costs_text(profile));
   write_files(arguments, profile);
   if (verdicts.empty()) return 0;
   show(verdicts_text(verdicts, arguments.limit));
@@ -207,7 +214,7 @@ void add_options(CLI::App& command, Arguments& arguments) {
       ->capture_default_str();
   command.add_option(
       "-o,--output", arguments.output,
-      "writes the profile: --profile of simulate, why, explain --html and rondo-train");
+      "writes the profile: --profile of topology, simulate, why, explain --html and rondo-train");
   command.add_option("--plot", arguments.plot, "writes an SVG of samples and fits");
   command.add_flag(
       "--check", arguments.check,
@@ -236,7 +243,7 @@ void add_calibrate(CLI::App& program, int& status) {
       "a byte at each size, and gamma of every type, as medians with quartiles. It starts its own\n"
       "ranks and binds each to a core. It takes half a minute; nothing else should run meanwhile.\n"
       "Under a launcher with one rank on each of several hosts it measures the network between\n"
-      "them.\n"
+      "them. It prints a value of RONDO_LINK_COSTS for jobs of several hosts.\n"
       "Example: rondo calibrate --ranks 2,4 --output profile.json --plot profile.svg --check\n"
       "         rondorun --hosts a:1,b:1 rondo calibrate --output /tmp/between.json");
   add_options(*command, *arguments);

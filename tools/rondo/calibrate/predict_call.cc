@@ -5,6 +5,7 @@
 #include <cstdio>
 
 #include "core/plan/decide.h"
+#include "core/settings/settings.h"
 #include "tools/rondo/format.h"
 #include "tools/rondo/why/facts.h"
 
@@ -72,6 +73,7 @@ AllReduceModel::AllReduceModel(const LinkProfile& link, const std::string& algor
     : bytes_(bytes) {
   Config config;
   config.transport = link.transport;
+  config.link_costs = read_config().link_costs;  // as ranks have it
   const why::Facts facts =
       why::facts_here(config, {.ranks = link.ranks, .one_machine = link.hosts == 1});
   const AlgorithmSelection selection(algorithm == "default" ? "" : algorithm, "the algorithm");

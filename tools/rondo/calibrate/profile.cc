@@ -129,11 +129,13 @@ Machine this_machine() {
 
 MeasuredCosts Profile::costs_of_links() const {
   constexpr double bytes = 1 << 20;
-  const LinkProfile& first = links.front();
-  if (apart()) return {.network_alpha = first.alpha.median, .network_beta = first.beta(bytes)};
-  return {.memory_alpha = first.alpha.median,
-          .memory_beta = first.beta(bytes),
-          .gamma = first.combined(bytes)};
+  const auto link =
+      apart() ? links.begin() : std::ranges::find(links, "shm", &LinkProfile::transport);
+  if (link == links.end()) return {};
+  const double alpha = link->alpha.median;
+  const double beta = link->beta(bytes);
+  if (apart()) return {.network_alpha = alpha, .network_beta = beta};
+  return {.memory_alpha = alpha, .memory_beta = beta, .gamma = link->combined(bytes)};
 }
 
 const LinkProfile& Profile::link(const std::string& transport, int ranks) const {

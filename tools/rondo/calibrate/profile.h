@@ -104,7 +104,8 @@ struct Profile {
   std::vector<GammaProfile> gammas{};
 
   bool apart() const { return !links.empty() && links.front().hosts > 1; }
-  /// Of the first entry, by messages of 1 MiB: those of memory on one host, else of the network.
+  /// By messages of 1 MiB: those of shared memory on one host, none if it was not measured; those of
+  /// the network between hosts.
   MeasuredCosts costs_of_links() const;
 
   /// The entry for so many ranks, else for the nearest number. Entries whose ranks share cores, or

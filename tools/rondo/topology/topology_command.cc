@@ -78,14 +78,33 @@ Topology planned(const TopologyArguments& arguments) {
   return topology;
 }
 
+/// Of several hosts a profile has what TCP takes, so it tells nothing of RDMA ports.
+void apply_profile(const std::string& path, const TopologyArguments& arguments,
+                   Topology& topology) {
+  const Profile profile = read_profile(path);
+  if (profile.apart() && !arguments.port_speed.empty())
+    reject("--port-speed " + arguments.port_speed + " and " + path +
+               ", which has the speed of ports, too",
+           "leave out one of the two");
+  const MeasuredCosts costs = profile.costs_of_links();
+  if (to_text(costs).empty())
+    reject(path + " has only sockets of one machine",
+           "a profile of shared memory (rondo calibrate --transport shm) or between hosts");
+  const std::vector<Host> before = topology.hosts;
+  set_costs(costs, topology);
+  for (std::size_t host = 0; host < before.size(); ++host)
+    for (std::size_t port = 0; port < before[host].ports.size(); ++port)
+      if (before[host].ports[port].rdma)
+        topology.hosts[host].ports[port].beta = before[host].ports[port].beta;
+}
+
 void show_topology(const TopologyArguments& arguments) {
   bool first = true;
   Topology topology = !arguments.from.topology.empty() ? read_topology(arguments.from.topology)
                       : !arguments.from.hosts.empty()  ? planned(arguments)
                                                        : discovered(first);
   if (!first) return;
-  for (const std::string& profile : arguments.profiles)
-    set_costs(read_profile(profile).costs_of_links(), topology);
+  for (const std::string& profile : arguments.profiles) apply_profile(profile, arguments, topology);
   if (arguments.json) {
     std::printf("%s\n", to_json(topology).dump(1).c_str());
   } else if (arguments.svg == "-") {

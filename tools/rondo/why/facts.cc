@@ -24,6 +24,14 @@ HostInfo peer_of(const HostInfo& here, bool threads, bool apart) {
   return there;
 }
 
+/// A topology's file has the ports of all transports, but a job counts those of one.
+void keep_ports(bool rdma, std::vector<Host>& hosts) {
+  const auto serves = [&](const Port& port) { return port.rdma == rdma; };
+  for (Host& host : hosts)
+    if (std::ranges::any_of(host.ports, serves))
+      std::erase_if(host.ports, [&](const Port& port) { return !serves(port); });
+}
+
 /// What a transport to such a peer adds to the facts.
 void add_transport(const Config& config, bool apart, Facts& facts) {
   const Selection selection(config.transport, transport_names(), "RONDO_TRANSPORT");
@@ -53,6 +61,7 @@ void add_transport(const Config& config, bool apart, Facts& facts) {
   if (apart && facts.around.hosts.empty())
     facts.around.hosts.assign(static_cast<std::size_t>(Hosts(facts.around).count()),
                               {.ports = transport->ports()});
+  if (apart) keep_ports(kind->name == "verbs", facts.around.hosts);
   facts.around.short_frames =
       std::min(facts.around.short_frames, transport->depth_of(shortest_frame_bytes));
   facts.reaches_memory = transport->direct_access() != nullptr;

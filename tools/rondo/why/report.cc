@@ -70,12 +70,15 @@ int slices(const Schedule& schedule, const Call& call, const Facts& facts) {
 
 std::string predictions(const Call& call, const PreparedCall& prepared, const Facts& facts,
                         const Costs& costs) {
-  const bool located = !facts.around.host.empty();
+  // The choice went by what is known of this machine's links.
+  const bool predicted =
+      is_predicted(call.collective, facts.around) && rank_order_words(call).empty();
+  const bool located = !facts.around.host.empty() || predicted;
   const std::string chosen = prepared.plan->schedule.algorithm;
   const Topology around = located ? facts.around : with_costs(facts.around, costs);
   const std::vector<Composition> rows = compositions_by_name(call.collective, {}, around);
   const auto bytes = static_cast<double>(index_space_bytes(call, around.ranks));
-  if (is_predicted(call.collective, around) && rank_order_words(call).empty()) {
+  if (predicted) {
     constexpr std::uint64_t estimates_only = 0;
     return "\nPredicted, in a loop of calls: " + costs_text(around) + "\n" +
            predictions_text(predict(rows, around, call.root, bytes, estimates_only, {}), true,
