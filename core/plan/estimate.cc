@@ -30,7 +30,7 @@ struct PartCounts {
   double hops = 0;     ///< messages of which each needs the one before
   double moved = 0;    ///< bytes out, or in where that is more, in the whole index space
   double reduced = 0;  ///< likewise
-  double awaited = 0;  ///< whole vectors that on the way to the last rank have to get first
+  double awaited = 0;  ///< whole vectors that ranks on the way to the last one get first
 };
 
 /// `overlapping`: calls of the whole collective overlap.

@@ -1,6 +1,6 @@
 // Which algorithm carries a call's messages where all links are alike: crossovers as measured, see
-// bench/results. Where hosts have several ranks, and beyond 8 hosts, predicted times decide, but for
-// gathers, scatters and sums in rank order (choose.cc).
+// bench/results; between hosts its choices-hosts file. Where hosts have several ranks, and beyond 8
+// hosts, predicted times decide, but for gathers, scatters and sums in rank order (choose.cc).
 #pragma once
 
 #include <cstddef>

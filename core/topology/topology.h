@@ -84,25 +84,24 @@ struct Topology {
 class Hosts {
  public:
   explicit Hosts(const Topology& topology) {
-    std::map<int, int> numbers;  // by the topology's number
-    for (int rank = 0; rank < topology.ranks; ++rank) {
-      const auto [found, is_new] = numbers.try_emplace(number(topology, rank), count());
-      if (is_new) ranks_.emplace_back();
-      std::vector<int>& here = ranks_[static_cast<std::size_t>(found->second)];
-      places_.push_back({found->second, static_cast<int>(here.size())});
-      here.push_back(rank);
-      largest_ = std::max(largest_, static_cast<int>(here.size()));
-    }
     const auto ports_of = [&](std::size_t host) {
       const bool known = host < topology.hosts.size();
       return known ? std::max(1, static_cast<int>(topology.hosts[host].ports.size())) : 1;
     };
     for (std::size_t host = 0; host < topology.hosts.size(); ++host)
       ports_ = host == 0 ? ports_of(host) : std::min(ports_, ports_of(host));
+    std::map<int, int> numbers;  // by the topology's number
     for (int rank = 0; rank < topology.ranks; ++rank) {
-      const auto at = static_cast<std::size_t>(rank);
-      const auto host = static_cast<std::size_t>(number(topology, rank));
-      port_.push_back(topology.port.empty() ? index_of(rank) % ports_of(host) : topology.port[at]);
+      const int host = number(topology, rank);
+      const auto [found, is_new] = numbers.try_emplace(host, count());
+      if (is_new) ranks_.emplace_back();
+      std::vector<int>& here = ranks_[static_cast<std::size_t>(found->second)];
+      const int index = static_cast<int>(here.size());
+      const int port = topology.port.empty() ? index % ports_of(static_cast<std::size_t>(host))
+                                             : topology.port[static_cast<std::size_t>(rank)];
+      places_.push_back({found->second, index, port});
+      here.push_back(rank);
+      largest_ = std::max(largest_, static_cast<int>(here.size()));
     }
   }
 
@@ -114,7 +113,7 @@ class Hosts {
   /// Of a host, at least; 1 where they are unknown.
   int ports() const { return ports_; }
   /// The number of the port, on its host, that the rank uses.
-  int port_of(int rank) const { return port_[static_cast<std::size_t>(rank)]; }
+  int port_of(int rank) const { return places_[static_cast<std::size_t>(rank)].port; }
   int host_of(int rank) const { return places_[static_cast<std::size_t>(rank)].host; }
   /// The rank's place among those of its host.
   int index_of(int rank) const { return places_[static_cast<std::size_t>(rank)].index; }
@@ -125,6 +124,7 @@ class Hosts {
   struct Place {
     int host = 0;
     int index = 0;
+    int port = 0;
   };
 
   static int number(const Topology& topology, int rank) {
@@ -136,7 +136,6 @@ class Hosts {
   std::vector<Place> places_{};
   int largest_ = 0;
   int ports_ = 1;
-  std::vector<int> port_{};
 };
 
 }  // namespace rondo
