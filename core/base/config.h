@@ -13,6 +13,7 @@
 #include "core/base/address_family.h"
 #include "core/base/config_infiniband.h"
 #include "core/base/config_log.h"
+#include "core/base/secret.h"
 
 namespace rondo {
 
@@ -35,6 +36,7 @@ struct Config {
   std::string link_costs{};       ///< RONDO_LINK_COSTS
   std::string host_id{};          ///< RONDO_HOSTID
   std::string bootstrap{};        ///< RONDO_COMM_ID
+  Secret secret{};                ///< RONDO_SECRET_FILE, RONDO_SECRET; none: the job is open
   std::optional<bool> check_pointers{};  ///< RONDO_CHECK_POINTERS
   std::optional<bool> blocking{};        ///< RONDO_COMM_BLOCKING
   int nccl_version = 22809;              ///< RONDO_NCCL_VERSION

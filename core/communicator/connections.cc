@@ -100,6 +100,7 @@ Transport* Connections::make_transport(const TransportKind& kind, const Membersh
                                    .on_host = hosts.largest(),
                                    .index_on_host = hosts.index_of(rank_),
                                    .communicator = membership.number,
+                                   .secret = membership.world->secret(),
                                    .slot_bytes = config.slot_bytes,
                                    .sockets = config.sockets,
                                    .timeout = config.timeout,

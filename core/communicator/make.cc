@@ -20,11 +20,11 @@ namespace {
 using detail::CommunicatorAccess;
 using detail::Membership;
 
-/// UniqueId's bytes: a BootstrapPoint.
+/// UniqueId's bytes: a BootstrapPoint. Without a secret it names the place where rank 0 will serve.
 struct PackedId {
-  std::uint64_t magic;
+  Secret secret;
   std::uint16_t port;
-  char address[118];
+  char address[94];
 };
 static_assert(sizeof(PackedId) == sizeof(UniqueId), "a unique id is a packed bootstrap point");
 
@@ -84,8 +84,19 @@ std::string found_at(const std::string& address, const Config& config) {
   return as_seen_from(own_address(config.interface, config.family), address);
 }
 
+/// Once in a job, on rank 0.
+void warn_if_open(const Control& world) {
+  const std::vector<HostInfo>& hosts = world.hosts();
+  const auto is_here = [&](const HostInfo& other) { return other.host == hosts.front().host; };
+  if (world.rank() != 0 || world.secret() || std::ranges::all_of(hosts, is_here)) return;
+  log(LogLevel::warn, 0,
+      "this job has no secret: whoever reaches its ports can join or disturb it. Set the same "
+      "RONDO_SECRET_FILE on every rank; `rondorun --hosts` and unique ids bring a secret along");
+}
+
 Communicator make_world(std::shared_ptr<Control> world, std::shared_ptr<LocalExchange> local,
                         const Config& config) {
+  warn_if_open(*world);
   Membership everyone{.world = std::move(world), .local = std::move(local)};
   everyone.rank = everyone.world->rank();
   everyone.members.resize(static_cast<std::size_t>(everyone.world->ranks()));
@@ -112,7 +123,8 @@ Communicator Communicator::from_environment(const Options& options) {
           placement.source,
       LogSubsystem::init);
   if (placement.ranks == 1) return std::move(from_threads(1, options).front());
-  const BootstrapPoint point{.address = placement.address, .port = placement.port};
+  const BootstrapPoint point{
+      .address = placement.address, .port = placement.port, .secret = config.secret};
   return translate_exceptions([&] {
     return make_world(meet(point, placement.rank, placement.ranks, placement.rank == 0,
                            describe_host(config), config.bootstrap_timeout),
@@ -122,11 +134,10 @@ Communicator Communicator::from_environment(const Options& options) {
 
 UniqueId make_unique_id() {
   const Config config = config_with({});
-  // A place without a magic is where rank 0 will serve: see from_unique_id().
   const BootstrapPoint point = config.bootstrap.empty()
                                    ? serve_bootstrap(config.interface, config.family)
                                    : parse_bootstrap_point(config.bootstrap);
-  PackedId packed{.magic = point.magic, .port = point.port, .address = {}};
+  PackedId packed{.secret = point.secret, .port = point.port, .address = {}};
   if (point.address.size() >= sizeof packed.address) {
     throw Error(ErrorCode::bootstrap,
                 "this host's address \"" + point.address + "\" is too long for a unique id",
@@ -152,9 +163,10 @@ Communicator Communicator::from_unique_id(const UniqueId& id, int rank, int rank
   const BootstrapPoint point{
       .address = found_at(address, config),
       .port = packed.port,
-      .magic = packed.magic,
-      .named_by = packed.magic == 0 ? name_as_set("RONDO_COMM_ID") : "unique id"};
-  const bool serving = point.magic == 0 && rank == 0;
+      .secret = packed.secret ? packed.secret : config.secret,
+      .by_id = static_cast<bool>(packed.secret),
+      .named_by = packed.secret ? "unique id" : name_as_set("RONDO_COMM_ID")};
+  const bool serving = !point.by_id && rank == 0;
   return translate_exceptions([&] {
     return make_world(
         meet(point, rank, ranks, serving, describe_host(config), config.bootstrap_timeout), nullptr,

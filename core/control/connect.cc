@@ -15,7 +15,7 @@
 #include <thread>
 
 #include "core/control/analyzer.h"
-#include "core/control/service.h"
+#include "core/control/credential.h"
 
 namespace rondo::control {
 namespace {
@@ -34,7 +34,7 @@ struct TryAgain : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-/// The service had greeted this rank, and went without a word.
+/// The job's own service went without a word.
 struct ServiceEnded : TryAgain {
   using TryAgain::TryAgain;
 };
@@ -140,29 +140,31 @@ bool receive_some(int descriptor, FrameReader& reader, Clock::time_point deadlin
   return true;
 }
 
-/// One conversation. std::nullopt: nothing that ends it has been said by the deadline.
+/// One conversation, see credential.h.
 class Conversation {
  public:
   Conversation(UniqueFd socket, const BootstrapPoint& point, const Hello& hello,
                Clock::time_point deadline)
-      : hello_(hello),
-        magic_(point.magic != 0 ? point.magic : default_magic(point.port)),
-        joined_{.socket = std::move(socket)} {
-    send_all(joined_.socket.get(), encode(Preamble{.magic = magic_}) + encode(Message(hello)),
-             deadline);
+      : point_(point),
+        hello_(hello),
+        deadline_(deadline),
+        own_{.nonce = random_nonce()},
+        joined_{.socket = std::move(socket), .reader = FrameReader(longest_of_newcomer)} {
+    send_all(joined_.socket.get(), encode(own_), deadline_);
   }
 
   /// True when welcomed; false when the time is up first.
   bool wait_for_welcome(Clock::time_point deadline) {
     for (;;) {
-      if (!greeting_) greet();
-      const auto message = greeting_ ? joined_.reader.next() : std::nullopt;
+      if (!service_) greet();
+      const auto message = service_ ? joined_.reader.next() : std::nullopt;
       if (message && take(*message)) return true;
       if (!message && !receive_more(deadline)) return false;
     }
   }
 
-  bool greeted() const { return greeting_.has_value(); }
+  /// The other end speaks the protocol.
+  bool greeted() const { return service_.has_value(); }
   Joined join_world() { return std::move(joined_); }
 
   void give_up(milliseconds waited) {
@@ -171,13 +173,27 @@ class Conversation {
   }
 
  private:
-  /// What this job's own service says may be long: it has an entry for each rank.
   void greet() {
-    greeting_ = joined_.reader.preamble();
-    if (greeting_ && greeting_->magic == magic_) joined_.reader.set_longest(longest_message);
+    service_ = joined_.reader.preamble();
+    if (!service_) return;
+    if (service_->version != protocol_version) throw another_version();
+    send_all(
+        joined_.socket.get(),
+        encode(Message(rank_credential(point_.secret, own_, *service_))) + encode(Message(hello_)),
+        deadline_);
+  }
+
+  Error another_version() const {
+    return {ErrorCode::bootstrap,
+            "the process that serves at " + point_.address + ", port " +
+                std::to_string(point_.port) + " speaks version " +
+                std::to_string(service_->version) + " of the control protocol, this rank version " +
+                std::to_string(protocol_version),
+            {.rank = hello_.rank, .remedy = "run every rank with the same version of rondo"}};
   }
 
   bool take(const Message& message) {
+    if (!is_known_) return recognise(message), false;
     if (const auto* welcome = std::get_if<Welcome>(&message)) {
       joined_.welcome = *welcome;
       return true;
@@ -191,21 +207,34 @@ class Conversation {
                  .remedy = refused->remedy});
   }
 
+  /// What this job's own service says may be long: it has an entry for each rank.
+  void recognise(const Message& message) {
+    const auto* shown = std::get_if<Credential>(&message);
+    if (shown == nullptr || !is_service(*shown, point_.secret, own_, *service_))
+      throw TryAgain("the service there has another secret, so it belongs to another job");
+    is_known_ = true;
+    joined_.reader.set_longest(longest_message);
+  }
+
   bool receive_more(Clock::time_point deadline) {
     try {
       return receive_some(joined_.socket.get(), joined_.reader, deadline);
     } catch (const TryAgain& failed) {
-      if (greeting_ && greeting_->magic == magic_) throw ServiceEnded(failed.what());
+      if (is_known_) throw ServiceEnded(failed.what());
       throw;
     }
   }
 
+  const BootstrapPoint& point_;
   const Hello& hello_;
-  const std::uint64_t magic_;
+  const Clock::time_point deadline_;
+  const Preamble own_;
   Joined joined_;
-  std::optional<Preamble> greeting_{};
+  std::optional<Preamble> service_{};
+  bool is_known_ = false;  ///< the service has shown that it knows the secret
 };
 
+/// std::nullopt: nothing that ends the conversation has been said by the deadline.
 std::optional<Joined> try_once(const BootstrapPoint& point, const Hello& hello,
                                Clock::time_point deadline, milliseconds allowed) {
   try {
@@ -225,7 +254,7 @@ Error nobody_met(const BootstrapPoint& point, const Hello& hello, milliseconds a
                  const std::string& why) {
   const std::string place = point.address + ", port " + std::to_string(point.port) + " within " +
                             seconds(static_cast<std::uint64_t>(allowed.count())) + ": " + why;
-  if (point.magic != 0) {  // by a unique id
+  if (point.by_id) {  // by a unique id
     return {ErrorCode::bootstrap,
             "cannot join the process that made the unique id, at " + place,
             {.rank = hello.rank,
@@ -262,7 +291,7 @@ Joined join_world(const BootstrapPoint& point, const Hello& hello, milliseconds 
     try {
       if (auto joined = try_once(point, hello, deadline, allowed)) return *std::move(joined);
     } catch (const ServiceEnded& failed) {
-      if (point.magic != 0) throw maker_ended(point, hello);
+      if (point.by_id) throw maker_ended(point, hello);
       why = failed.what();  // this job's rank 0 may come to the port of one that has ended
       ended = true;
     } catch (const TryAgain& failed) {

@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "core/base/address_family.h"
+#include "core/base/secret.h"
 #include "core/control/call.h"
 #include "core/transport/host.h"
 #include "rondo/error.h"
@@ -86,6 +87,8 @@ class Control {
   virtual int ranks() const = 0;
   /// One for every rank in the world.
   virtual const std::vector<HostInfo>& hosts() const = 0;
+  /// What all ranks know, and strangers do not: for connections that they make to each other.
+  virtual const Secret& secret() const = 0;
   /// A channel for the communicator `number` (the same on all members, unique in this world) whose
   /// rank i is world rank members[i]; this rank must be among them. World: number 0.
   virtual std::shared_ptr<ControlChannel> open(std::uint64_t number, std::vector<int> members) = 0;
@@ -98,7 +101,8 @@ class Control {
 struct BootstrapPoint {
   std::string address{};  ///< name or number
   std::uint16_t port = 0;
-  std::uint64_t magic = 0;  ///< connections without it are refused; 0: the port's own default
+  Secret secret{};     ///< the job's: who does not know it is refused
+  bool by_id = false;  ///< a unique id names it: no other service ever comes there
   /// For messages: the settings that tell every rank the place.
   std::string named_by{"MASTER_ADDR and MASTER_PORT (or RONDO_PORT)"};
 };

@@ -1,5 +1,7 @@
 #include "core/control/listener.h"
 
+#include <fcntl.h>
+
 #include <boost/asio/ip/v6_only.hpp>
 #include <chrono>
 #include <utility>
@@ -15,19 +17,13 @@ Listener::Listener(boost::asio::io_context& io, const BootstrapPoint& point,
                    const std::string& hostname)
     : acceptor_(io), retry_(io) {
   error_code error;
-  // One socket for both families; machines without IPv6 get the other.
-  acceptor_.open(Tcp::v6(), error);
-  Tcp::endpoint endpoint(Tcp::v6(), point.port);
-  if (!error) {
-    acceptor_.set_option(boost::asio::ip::v6_only(false), error);
-  } else {
-    endpoint = Tcp::endpoint(Tcp::v4(), point.port);
-    error = {};
-    acceptor_.open(Tcp::v4(), error);
-  }
-  if (!error) acceptor_.set_option(Tcp::acceptor::reuse_address(true), error);
-  if (!error) acceptor_.bind(endpoint, error);
-  if (!error) acceptor_.listen(4096, error);
+  const std::string number = point.address == "localhost" ? "127.0.0.1" : point.address;
+  const auto address = boost::asio::ip::make_address(number, error);
+  if (!error) open({address, point.port}, error);
+  // A name, or another machine's address.
+  const bool is_elsewhere = error == boost::asio::error::invalid_argument ||
+                            error == boost::system::errc::address_not_available;
+  if (is_elsewhere) open_anywhere(point.port, error);
   if (error) {
     throw Error(ErrorCode::bootstrap,
                 "cannot listen on port " + std::to_string(point.port) + " of " + hostname + ": " +
@@ -38,6 +34,32 @@ Listener::Listener(boost::asio::io_context& io, const BootstrapPoint& point,
   set_socket_options(acceptor_.native_handle());
   unforked_.emplace(acceptor_.native_handle());
   port_ = acceptor_.local_endpoint().port();
+  reserve();
+}
+
+void Listener::open(const Tcp::endpoint& endpoint, error_code& error) {
+  error_code ignored;
+  acceptor_.close(ignored);
+  error = {};
+  acceptor_.open(endpoint.protocol(), error);
+  const bool both = endpoint.address().is_v6() && endpoint.address().is_unspecified();
+  if (!error && both) acceptor_.set_option(boost::asio::ip::v6_only(false), error);
+  if (!error) acceptor_.set_option(Tcp::acceptor::reuse_address(true), error);
+  if (!error) acceptor_.bind(endpoint, error);
+  if (!error) acceptor_.listen(4096, error);
+}
+
+/// One socket for both families; machines without IPv6 get the other.
+void Listener::open_anywhere(std::uint16_t port, error_code& error) {
+  open({Tcp::v6(), port}, error);
+  if (error == boost::system::errc::address_family_not_supported ||
+      error == boost::system::errc::address_not_available)
+    open({Tcp::v4(), port}, error);
+}
+
+std::string Listener::address() const {
+  const auto address = acceptor_.local_endpoint().address();
+  return address.is_unspecified() ? "127.0.0.1" : address.to_string();
 }
 
 void Listener::accept(std::function<void(Tcp::socket)> welcome) {
@@ -45,21 +67,41 @@ void Listener::accept(std::function<void(Tcp::socket)> welcome) {
   accept_next();
 }
 
+void Listener::pause(bool paused) {
+  paused_ = paused;
+  accept_next();
+}
+
 void Listener::accept_next() {
-  if (!acceptor_.is_open()) return;
+  if (!acceptor_.is_open() || paused_ || accepting_) return;
+  accepting_ = true;
   acceptor_.async_accept([this](const error_code& error, Tcp::socket socket) {
+    accepting_ = false;
     if (!error) {
+      if (!spare_) reserve();
       welcome_(std::move(socket));
       return accept_next();
     }
-    // Most likely no descriptor is free: another try when some may be.
+    // Most likely no descriptor is free. The spare one is for somebody who may be a rank; then
+    // another try when others may be free.
+    if (spare_) {
+      spare_.reset();
+      return accept_next();
+    }
+    accepting_ = true;
     retry_.expires_after(std::chrono::milliseconds{100});
-    retry_.async_wait([this](const error_code&) { accept_next(); });
+    retry_.async_wait([this](const error_code&) {
+      accepting_ = false;
+      accept_next();
+    });
   });
 }
 
+void Listener::reserve() { spare_ = UniqueFd(::open("/dev/null", O_RDONLY | O_CLOEXEC)); }
+
 void Listener::close() {
   unforked_.reset();
+  spare_.reset();
   error_code ignored;
   acceptor_.close(ignored);
 }

@@ -10,6 +10,7 @@
 #include <string>
 
 #include "core/base/fork.h"
+#include "core/base/unique_fd.h"
 #include "core/control/control.h"
 
 namespace rondo::control {
@@ -19,22 +20,33 @@ class Listener {
  public:
   using Tcp = boost::asio::ip::tcp;
 
-  /// Listens on all interfaces, IPv4 and IPv6; of `point` the address is not read. Port 0: a free
-  /// one. Throws Error{bootstrap} when the port is in use.
+  /// Listens at the point's address alone, if that is a number of this machine's or "localhost".
+  /// Else on all interfaces: a name may mean something else here than elsewhere, and an address may
+  /// be a gateway's. Port 0: a free one. Throws Error{bootstrap} when the port is in use.
   Listener(boost::asio::io_context& io, const BootstrapPoint& point, const std::string& hostname);
 
+  /// Where this process reaches it.
+  std::string address() const;
   std::uint16_t port() const { return port_; }
   /// Calls `welcome` for each connection, until close(). Call it once.
   void accept(std::function<void(Tcp::socket)> welcome);
+  /// While it is paused, connections wait in the kernel.
+  void pause(bool paused);
   void close();
 
  private:
+  void open(const Tcp::endpoint& endpoint, boost::system::error_code& error);
+  void open_anywhere(std::uint16_t port, boost::system::error_code& error);
   void accept_next();
+  void reserve();
 
   Tcp::acceptor acceptor_;
   std::optional<KeptFromChildren> unforked_;  ///< the acceptor's
   boost::asio::steady_timer retry_;
   std::uint16_t port_ = 0;
+  UniqueFd spare_{};  ///< a descriptor for one more connection when the process has none left
+  bool paused_ = false;
+  bool accepting_ = false;
   std::function<void(Tcp::socket)> welcome_{};
 };
 

@@ -143,6 +143,8 @@ void fields_of(Value& value, Archive& archive) {
   using T = std::remove_const_t<Value>;
   if constexpr (std::is_same_v<T, CallReport>) {
     archive(value.begun, value.completed, value.calls);
+  } else if constexpr (std::is_same_v<T, Credential>) {
+    archive(value.proof);
   } else if constexpr (std::is_same_v<T, Hello>) {
     archive(value.rank, value.ranks, value.host);
   } else if constexpr (std::is_same_v<T, BootstrapExpired>) {
@@ -225,7 +227,7 @@ std::optional<std::uint64_t> communicator_of(const Message& message) {
 std::string encode(const Preamble& preamble) {
   std::string bytes(protocol_word);
   FieldWriter writer(bytes);
-  writer(preamble.version, std::uint32_t{0}, preamble.magic);
+  writer(preamble.version, std::uint32_t{0}, preamble.nonce);
   return bytes;
 }
 
@@ -247,7 +249,7 @@ std::optional<Preamble> FrameReader::preamble() {
   Preamble preamble;
   std::uint32_t zero = 0;
   FieldReader reader(seen.substr(protocol_word.size()));
-  reader(preamble.version, zero, preamble.magic);
+  reader(preamble.version, zero, preamble.nonce);
   if (zero != 0) throw NotRondo(quoted(seen));
   drop(preamble_bytes);
   return preamble;

@@ -2,7 +2,7 @@
 // connection.
 //
 //   connection = preamble frame*          both ways
-//   preamble   = "RONDOCTL" version:u32 zero:u32 magic:u64
+//   preamble   = "RONDOCTL" version:u32 zero:u32 nonce:16 bytes
 //   frame      = length:u32 kind:u8 fields        little-endian, length counts kind and fields
 //   fields     = see core/base/archive.h; lists with an entry for each rank have what is equal once
 #pragma once
@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "core/base/archive.h"
+#include "core/base/secret.h"
 #include "core/control/call.h"
 #include "core/transport/host.h"
 
@@ -114,8 +115,12 @@ struct Failure {
   std::string remedy{};
 };
 
-// Bootstrap.
+// Bootstrap, see credential.h for its beginning.
 
+/// Both ways: the sender knows the job's secret. Each side's first frame, but for Refused.
+struct Credential {
+  Proof proof{};
+};
 struct Hello {
   std::int32_t rank = 0;
   std::int32_t ranks = 0;
@@ -139,22 +144,25 @@ struct Refused {
 struct Closing {};
 
 /// The index is the kind on the wire: append only, or raise protocol_version.
-using Message =
-    std::variant<Hello, BootstrapExpired, Welcome, Refused, Closing, Open, Blob, ExchangeExpired,
-                 Stall, Answer, Leave, Bye, Blobs, Query, Note, Failure, Compare, Alike, Departed>;
+using Message = std::variant<Credential, Hello, BootstrapExpired, Welcome, Refused, Closing, Open,
+                             Blob, ExchangeExpired, Stall, Answer, Leave, Bye, Blobs, Query, Note,
+                             Failure, Compare, Alike, Departed>;
 
 /// The communicator that a message is about; std::nullopt for those of the bootstrap and Bye.
 std::optional<std::uint64_t> communicator_of(const Message& message);
 
-inline constexpr std::uint32_t protocol_version = 8;
+inline constexpr std::uint32_t protocol_version = 9;
 
 struct Preamble {
   std::uint32_t version = protocol_version;
-  std::uint64_t magic = 0;
+  Nonce nonce{};
 };
-inline constexpr std::size_t preamble_bytes = 24;
+inline constexpr std::size_t preamble_bytes = 32;
 
-/// Of a peer that is known.
+/// Longest frame taken from somebody who has not shown that it knows the secret, from one that has,
+/// and from a rank or the service once the bootstrap is complete.
+inline constexpr std::size_t longest_of_stranger = 1024;
+inline constexpr std::size_t longest_of_newcomer = std::size_t{1} << 16;
 inline constexpr std::size_t longest_message = std::size_t{1} << 30;
 
 std::string encode(const Preamble& preamble);
@@ -167,8 +175,8 @@ using NotRondo = Malformed;
 /// there, and no length makes it allocate more than was received.
 class FrameReader {
  public:
-  /// Longest frame taken; small until the peer is known.
-  explicit FrameReader(std::size_t longest = std::size_t{1} << 16) : longest_(longest) {}
+  /// Longest frame taken.
+  explicit FrameReader(std::size_t longest = longest_of_stranger) : longest_(longest) {}
   void set_longest(std::size_t longest) { longest_ = longest; }
 
   void feed(std::span<const char> bytes) { bytes_.append(bytes.data(), bytes.size()); }

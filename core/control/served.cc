@@ -10,30 +10,32 @@ const std::shared_ptr<Served>& Served::all() {
   return served;
 }
 
-void Served::add(std::uint64_t magic, std::shared_ptr<Service> service) {
+void Served::add(const BootstrapPoint& point, std::shared_ptr<Service> service) {
   const std::lock_guard lock(mutex_);
-  keep(magic, std::move(service));
+  keep(point, std::move(service));
 }
 
 void Served::end_over() {
   std::erase_if(entries_, [](const Entry& entry) { return entry.service->is_over(); });
 }
 
-void Served::keep(std::uint64_t magic, std::shared_ptr<Service> service) {
+void Served::keep(const BootstrapPoint& point, std::shared_ptr<Service> service) {
   end_over();
-  entries_.push_back({.magic = magic, .service = std::move(service), .ranks = {}});
+  entries_.push_back(
+      {.id = point.by_id ? point.secret : Secret{}, .service = std::move(service), .ranks = {}});
 }
 
 std::shared_ptr<Service> Served::at(const BootstrapPoint& point) {
   const std::lock_guard lock(mutex_);
-  const auto entry = std::ranges::find(entries_, point.magic, &Entry::magic);
-  return point.magic == 0 || entry == entries_.end() ? nullptr : entry->service;
+  const auto entry = std::ranges::find(entries_, point.secret, &Entry::id);
+  return !point.by_id || entry == entries_.end() ? nullptr : entry->service;
 }
 
-std::shared_ptr<Service> Served::join(std::uint64_t magic, std::shared_ptr<Service> service) {
+std::shared_ptr<Service> Served::join(const BootstrapPoint& point,
+                                      std::shared_ptr<Service> service) {
   const std::lock_guard lock(mutex_);
   const auto added = [&] { return std::ranges::find(entries_, service, &Entry::service); };
-  if (added() == entries_.end()) keep(magic, service);
+  if (added() == entries_.end()) keep(point, service);
   Entry& entry = *added();
   auto ranks = entry.ranks.lock();
   if (!ranks) {

@@ -17,23 +17,22 @@ class Served : public std::enable_shared_from_this<Served> {
   static const std::shared_ptr<Served>& all();
 
   /// From here on the process keeps the service, until all its ranks have joined and left.
-  /// `magic`: of a unique id; 0: none.
-  void add(std::uint64_t magic, std::shared_ptr<Service> service);
+  void add(const BootstrapPoint& point, std::shared_ptr<Service> service);
   /// The service that was added for this unique id. Null: another process serves the point.
   std::shared_ptr<Service> at(const BootstrapPoint& point);
   /// A rank of this process has met the others. It holds what this returns until it leaves; the last
   /// one gives the other processes' ranks time to leave, too. Adds the service where add() did not.
-  std::shared_ptr<Service> join(std::uint64_t magic, std::shared_ptr<Service> service);
+  std::shared_ptr<Service> join(const BootstrapPoint& point, std::shared_ptr<Service> service);
   /// Ends services on this port whose ranks in this process have left.
   void end_unused(std::uint16_t port);
 
  private:
   struct Entry {
-    std::uint64_t magic;
+    Secret id;  ///< the secret of a unique id; else none
     std::shared_ptr<Service> service;
     std::weak_ptr<Service> ranks;  ///< what join() returned
   };
-  void keep(std::uint64_t magic, std::shared_ptr<Service> service);
+  void keep(const BootstrapPoint& point, std::shared_ptr<Service> service);
   void end_over();
 
   std::mutex mutex_;

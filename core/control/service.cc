@@ -1,20 +1,18 @@
 #include "core/control/service.h"
 
-#include <sys/resource.h>
-
 #include <algorithm>
 #include <boost/asio/post.hpp>
 #include <boost/asio/steady_timer.hpp>
 #include <optional>
-#include <set>
 
 #include "core/base/awake.h"
 #include "core/base/log.h"
 #include "core/base/text.h"
 #include "core/control/attendance.h"
 #include "core/control/coordinator.h"
+#include "core/control/credential.h"
 #include "core/control/listener.h"
-#include "core/control/stream.h"
+#include "core/control/strangers.h"
 #include "rondo/error.h"
 
 namespace rondo::control {
@@ -25,51 +23,6 @@ using asio::ip::tcp;
 using boost::system::error_code;
 
 constexpr int most_ranks = 1'000'000;
-constexpr std::size_t most_strangers = 512;
-/// How long a new connection may take to introduce its rank.
-constexpr std::chrono::seconds patience{10};
-
-std::string words(const tcp::endpoint& endpoint) {
-  const auto address = endpoint.address();
-  const auto text =
-      address.is_v6() && address.to_v6().is_v4_mapped()
-          ? asio::ip::make_address_v4(asio::ip::v4_mapped, address.to_v6()).to_string()
-          : address.to_string();
-  return text + ":" + std::to_string(endpoint.port());
-}
-
-/// One connection.
-struct Connection {
-  Connection(tcp::socket socket, std::string from, asio::io_context& io)
-      : stream(std::make_shared<Stream>(std::move(socket))),
-        address(std::move(from)),
-        timer(io, patience) {}
-
-  std::shared_ptr<Stream> stream;
-  std::string address;
-  asio::steady_timer timer;
-  bool introduced = false;  ///< has said Hello
-  bool departed = false;    ///< has said Bye, or was refused
-  bool told = false;        ///< knows that the service may end
-  Hello hello{};
-};
-using ConnectionPointer = std::shared_ptr<Connection>;
-
-/// Descriptors that the process may need beside those of ranks and strangers.
-constexpr rlim_t other_descriptors = 512;
-
-/// Lets this process hold a descriptor for each rank. Empty, or why it may not.
-std::string descriptor_obstacle(int ranks) {
-  rlimit limit{};
-  if (::getrlimit(RLIMIT_NOFILE, &limit) != 0) return {};
-  const rlim_t wanted = static_cast<rlim_t>(ranks) + most_strangers + other_descriptors;
-  if (limit.rlim_cur >= wanted) return {};
-  limit.rlim_cur = std::min(wanted, limit.rlim_max);
-  if (::setrlimit(RLIMIT_NOFILE, &limit) != 0) ::getrlimit(RLIMIT_NOFILE, &limit);
-  if (limit.rlim_cur > static_cast<rlim_t>(ranks)) return {};
-  return "may hold " + std::to_string(limit.rlim_cur) + " open files, and needs one for each of " +
-         std::to_string(ranks) + " ranks";
-}
 
 std::string describe(const Hello& hello) {
   return control::describe(hello.rank, {.host = hello.host, .world_rank = hello.rank});
@@ -79,12 +32,14 @@ std::string describe(const Hello& hello) {
 
 class Service::Server {
  public:
-  Server(const BootstrapPoint& point, const HostInfo& host)
+  Server(const BootstrapPoint& point, const HostInfo& host, int ranks)
       : host_(host),
         named_by_(point.named_by),
+        secret_(point.secret),
         listener_(io_, point, host.hostname),
-        magic_(point.magic != 0 ? point.magic : default_magic(port())),
-        ticker_(io_) {
+        strangers_(io_, [this](bool paused) { listener_.pause(paused); }),
+        ticker_(io_),
+        ranks_(ranks) {
     listener_.accept([this](tcp::socket socket) { welcome_in(std::move(socket)); });
     thread_ = quiet_thread("rondo-bootstrap", [this] { run_handlers(io_); });
   }
@@ -96,6 +51,7 @@ class Service::Server {
     thread_.join();
   }
 
+  std::string address() const { return listener_.address(); }
   std::uint16_t port() const { return listener_.port(); }
   void let_others_leave() {
     attendance_.let_others_leave(linger,
@@ -107,7 +63,9 @@ class Service::Server {
   void welcome_in(tcp::socket socket);
   void greeted(const ConnectionPointer& connection, const Preamble& preamble);
   void received(const ConnectionPointer& connection, const Message& message);
+  void recognise(const ConnectionPointer& connection, const Message& message);
   void introduce(const ConnectionPointer& connection, const Hello& hello);
+  std::optional<Refused> objection_to(const Hello& hello) const;
   void check_complete();
   void closed(const ConnectionPointer& connection, const std::string& why);
   void expired(std::uint64_t milliseconds);
@@ -120,14 +78,16 @@ class Service::Server {
 
   const HostInfo host_;
   const std::string named_by_;  ///< BootstrapPoint's
+  const Secret secret_;
   asio::io_context io_{1};
   // Down to the attendance: used by the server's own thread only.
   Listener listener_;
-  const std::uint64_t magic_;
+  Strangers strangers_;
   asio::steady_timer ticker_;
-  AwakeClock clock_;  ///< the coordinator's
-  std::set<ConnectionPointer> connections_;
-  std::vector<ConnectionPointer> by_rank_;  ///< sized by the first Hello
+  AwakeClock clock_;                        ///< the coordinator's
+  int ranks_;                               ///< 0: not known yet
+  std::vector<ConnectionPointer> by_rank_;  ///< sized by the first rank
+  std::string turned_away_{};               ///< the last rank that was, in words
   std::optional<Refused> refusal_;          ///< the bootstrap has failed
   std::optional<Coordinator> coordinator_;  ///< the bootstrap is complete
   bool closing_ = false;                    ///< has said that it may end
@@ -136,23 +96,13 @@ class Service::Server {
 };
 
 void Service::Server::welcome_in(tcp::socket socket) {
-  error_code error;
-  const auto endpoint = socket.remote_endpoint(error);
-  if (error || connections_.size() >= by_rank_.size() + most_strangers) return;
-  set_socket_options(socket.native_handle());
-  const auto connection = std::make_shared<Connection>(std::move(socket), words(endpoint), io_);
-  connections_.insert(connection);
+  const auto connection = std::make_shared<Connection>(std::move(socket));
   // The server outlives its connections' streams: both live on its io_context.
   const std::weak_ptr<Connection> weak = connection;
   const auto with_connection = [weak](auto&& action) {
     if (const auto present = weak.lock()) action(present);
   };
-  connection->timer.async_wait([this, with_connection](const error_code& cancelled) {
-    if (cancelled) return;
-    with_connection([this](const ConnectionPointer& late) {
-      if (!late->introduced) closed(late, "it said nothing");
-    });
-  });
+  strangers_.add(connection);
   connection->stream->start({
       .greeted =
           [this, with_connection](const Preamble& preamble) {
@@ -170,28 +120,20 @@ void Service::Server::welcome_in(tcp::socket socket) {
 }
 
 void Service::Server::greeted(const ConnectionPointer& connection, const Preamble& preamble) {
-  connection->stream->send(encode(Preamble{.magic = magic_}));
-  if (preamble.magic != magic_) {
-    log(LogLevel::warn, -1, "refused a rank of another job from " + connection->address);
-    refuse(connection, {.retry = 1, .message = "the service there belongs to another job"});
-  } else if (preamble.version != protocol_version) {
-    const Refused refusal{.message = "the process at " + connection->address + " speaks version " +
-                                     std::to_string(preamble.version) +
-                                     " of the control protocol, the others version " +
-                                     std::to_string(protocol_version),
-                          .remedy = "run every rank with the same version of rondo"};
-    refuse(connection, refusal);
-    fail_bootstrap(refusal);
-  }
+  connection->peers = preamble;
+  connection->stream->send(encode(connection->own));  // the other side compares versions, too
+  if (preamble.version == protocol_version) return;
+  strangers_.warn(*connection, "it speaks version " + std::to_string(preamble.version) +
+                                   " of the control protocol, this job version " +
+                                   std::to_string(protocol_version));
+  connection->departed = true;
+  connection->stream->finish();
 }
 
 void Service::Server::received(const ConnectionPointer& connection, const Message& message) {
   if (connection->departed) return;
-  if (const auto* hello = std::get_if<Hello>(&message);
-      hello != nullptr && !connection->introduced) {
-    introduce(connection, *hello);
-  } else if (!connection->introduced) {
-    closed(connection, "it sent a message before its name");
+  if (!connection->introduced) {
+    recognise(connection, message);
   } else if (const auto* late = std::get_if<BootstrapExpired>(&message)) {
     expired(late->milliseconds);
   } else if (std::holds_alternative<Closing>(message)) {
@@ -207,6 +149,49 @@ void Service::Server::received(const ConnectionPointer& connection, const Messag
   }
 }
 
+/// What comes before a connection is a rank's.
+void Service::Server::recognise(const ConnectionPointer& connection, const Message& message) {
+  const Preamble& own = connection->own;
+  const auto* hello = std::get_if<Hello>(&message);
+  const auto* credential = std::get_if<Credential>(&message);
+  if (connection->is_known && hello != nullptr) {
+    introduce(connection, *hello);
+  } else if (connection->is_known || credential == nullptr) {
+    closed(connection, "it sent something else than its name");
+  } else if (!is_rank(*credential, secret_, connection->peers, own)) {
+    strangers_.warn(*connection, "it does not know this job's secret");
+    refuse(connection, {.retry = 1});
+  } else {
+    connection->is_known = true;
+    connection->stream->set_longest(longest_of_newcomer);
+    connection->stream->send(encode(Message(service_credential(secret_, connection->peers, own))));
+  }
+}
+
+/// Why a process cannot be the rank that it says it is. It alone hears of it: the others may be right.
+std::optional<Refused> Service::Server::objection_to(const Hello& hello) const {
+  if (hello.ranks < 1 || hello.ranks > most_ranks || hello.rank < 0 || hello.rank >= hello.ranks)
+    return Refused{.peer = hello.rank,
+                   .message = "a process joined as " + describe(hello) + " of a world of " +
+                              std::to_string(hello.ranks) + " ranks",
+                   .remedy = "number the ranks from 0 to one less than WORLD_SIZE"};
+  if (ranks_ != 0 && hello.ranks != ranks_)
+    return Refused{.peer = hello.rank,
+                   .message = describe(hello) + " counts " + std::to_string(hello.ranks) +
+                              " ranks in the world, but those that joined count " +
+                              std::to_string(ranks_),
+                   .remedy = "set the same WORLD_SIZE on every rank"};
+  const auto at = static_cast<std::size_t>(hello.rank);
+  if (at >= by_rank_.size() || by_rank_[at] == nullptr) return std::nullopt;
+  const HostInfo& first = by_rank_[at]->hello.host;
+  return Refused{.peer = hello.rank,
+                 .message = "two processes joined as rank " + std::to_string(hello.rank) +
+                            ": host " + first.hostname + ", pid " + std::to_string(first.pid) +
+                            " and host " + hello.host.hostname + ", pid " +
+                            std::to_string(hello.host.pid),
+                 .remedy = "give every process a RANK of its own"};
+}
+
 void Service::Server::introduce(const ConnectionPointer& connection, const Hello& hello) {
   if (refusal_) return refuse(connection, *refusal_);
   if (coordinator_) {
@@ -214,38 +199,22 @@ void Service::Server::introduce(const ConnectionPointer& connection, const Hello
                                .message = "the job there is complete: all " +
                                           std::to_string(by_rank_.size()) + " ranks have joined"});
   }
+  if (const auto objection = objection_to(hello)) {
+    turned_away_ = objection->message;
+    log(LogLevel::warn, -1, "turned a process away: " + turned_away_);
+    return refuse(connection, *objection);
+  }
   connection->introduced = true;
   connection->hello = hello;
-  const auto first = std::find_if(by_rank_.begin(), by_rank_.end(),
-                                  [](const ConnectionPointer& other) { return other != nullptr; });
-  if (hello.ranks < 1 || hello.ranks > most_ranks || hello.rank < 0 || hello.rank >= hello.ranks) {
-    return fail_bootstrap({.peer = hello.rank,
-                           .message = "a process joined as " + describe(hello) + " of a world of " +
-                                      std::to_string(hello.ranks) + " ranks",
-                           .remedy = "number the ranks from 0 to one less than WORLD_SIZE"});
-  }
-  if (first != by_rank_.end() && hello.ranks != static_cast<int>(by_rank_.size())) {
-    return fail_bootstrap({.peer = hello.rank,
-                           .message = describe(hello) + " counts " + std::to_string(hello.ranks) +
-                                      " ranks in the world but " + describe((*first)->hello) +
-                                      " counts " + std::to_string(by_rank_.size()),
-                           .remedy = "set the same WORLD_SIZE on every rank"});
-  }
-  if (first == by_rank_.end())
-    if (const std::string why = descriptor_obstacle(hello.ranks); !why.empty())
-      return fail_bootstrap({.message = "rank 0's process " + why,
-                             .remedy = "raise the limit on its host (ulimit -n)"});
-  by_rank_.resize(static_cast<std::size_t>(hello.ranks));
-  auto& place = by_rank_[static_cast<std::size_t>(hello.rank)];
-  if (place != nullptr) {
-    return fail_bootstrap(
-        {.peer = hello.rank,
-         .message = "two processes joined as rank " + std::to_string(hello.rank) + ": host " +
-                    place->hello.host.hostname + ", pid " + std::to_string(place->hello.host.pid) +
-                    " and host " + hello.host.hostname + ", pid " + std::to_string(hello.host.pid),
-         .remedy = "give every process a RANK of its own"});
-  }
-  place = connection;
+  strangers_.remove(connection);
+  const bool is_first = by_rank_.empty();
+  ranks_ = hello.ranks;
+  by_rank_.resize(static_cast<std::size_t>(ranks_));
+  by_rank_[static_cast<std::size_t>(hello.rank)] = connection;
+  if (const std::string why = is_first ? descriptor_obstacle(ranks_) : ""; !why.empty())
+    return fail_bootstrap({.message = "rank 0's process " + why,
+                           .remedy = "raise the limit on its host (ulimit -n)"});
+  strangers_.expect(static_cast<std::size_t>(std::ranges::count(by_rank_, nullptr)));
   count();
   check_complete();
 }
@@ -270,13 +239,16 @@ void Service::Server::check_complete() {
 
 void Service::Server::closed(const ConnectionPointer& connection, const std::string& why) {
   drop(connection);
-  if (connection->departed) return;
   if (!connection->introduced) {
-    const auto level = why.empty() ? LogLevel::info : LogLevel::warn;
-    log(level, -1,
-        "dropped a connection from " + connection->address +
-            " that named no rank: " + (why.empty() ? "the other end closed it" : why));
-  } else if (coordinator_) {
+    if (!connection->departed && why.empty())
+      log(LogLevel::info, -1,
+          "a connection from " + connection->address + " ended before it began");
+    else if (!connection->departed)
+      strangers_.warn(*connection, why);
+    return;
+  }
+  if (connection->departed) return;
+  if (coordinator_) {
     coordinator_->died(connection->hello.rank, clock_.now());
     arm_ticker();
   } else {
@@ -289,9 +261,8 @@ void Service::Server::closed(const ConnectionPointer& connection, const std::str
 
 void Service::Server::drop(const ConnectionPointer& connection) {
   connection->stream->close();
-  connection->timer.cancel();
+  strangers_.remove(connection);
   std::ranges::replace(by_rank_, connection, nullptr);
-  connections_.erase(connection);
   count();
 }
 
@@ -304,7 +275,8 @@ void Service::Server::expired(std::uint64_t milliseconds) {
   fail_bootstrap({.peer = missing.front(),
                   .message = rank_list(missing) + " of " + std::to_string(by_rank_.size()) +
                              " did not join at port " + std::to_string(port()) + " of " +
-                             host_.hostname + " within " + seconds(milliseconds),
+                             host_.hostname + " within " + seconds(milliseconds) +
+                             (turned_away_.empty() ? "" : "; turned away: " + turned_away_),
                   .remedy = "check that every rank was started, with the same " + named_by_ +
                             ", and can reach that port, or raise RONDO_BOOTSTRAP_TIMEOUT"});
 }
@@ -319,8 +291,8 @@ void Service::Server::fail_bootstrap(const Refused& refusal) {
   if (coordinator_ || refusal_) return;
   refusal_ = refusal;
   attendance_.note_failure();
-  for (const auto& connection : connections_) {
-    if (connection->introduced && !connection->departed) refuse(connection, *refusal_);
+  for (const auto& connection : by_rank_) {
+    if (connection != nullptr && !connection->departed) refuse(connection, *refusal_);
   }
 }
 
@@ -362,13 +334,14 @@ void Service::Server::count() {
   attendance_.set(counts);
 }
 
-Service::Service(const BootstrapPoint& point, const HostInfo& host)
-    : server_(std::make_unique<Server>(point, host)) {}
+Service::Service(const BootstrapPoint& point, const HostInfo& host, int ranks)
+    : server_(std::make_unique<Server>(point, host, ranks)) {}
 
 Service::~Service() {
   if (!maker_.is_this()) static_cast<void>(server_.release());
 }
 
+std::string Service::address() const { return server_->address(); }
 std::uint16_t Service::port() const { return server_->port(); }
 void Service::let_others_leave() { server_->let_others_leave(); }
 bool Service::is_over() const { return server_->is_over(); }

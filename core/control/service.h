@@ -4,20 +4,22 @@
 #include <chrono>
 #include <cstdint>
 #include <memory>
+#include <string>
 
 #include "core/base/fork.h"
 #include "core/control/control.h"
 
 namespace rondo::control {
 
-/// A listening socket and a thread. It refuses and logs connections of other programs and scanners,
-/// of another job's ranks, and those that say nothing. They never disturb the bootstrap.
+/// A listening socket and a thread. Who does not know the job's secret is a stranger: other programs
+/// and scanners, another job's ranks, those that say nothing. Their connections end and are logged,
+/// and disturb neither the bootstrap nor the job. Strangers wait 5 s at most and 64 at a time beside
+/// the ranks that are still to come; the oldest go first.
 class Service {
  public:
-  /// Listens on all interfaces, IPv4 and IPv6; of `point` the address is not read. Port 0: a free
-  /// one. Magic 0: the port's default. `host` is this process. Throws Error{bootstrap} when the
-  /// port is in use.
-  Service(const BootstrapPoint& point, const HostInfo& host);
+  /// Listens as Listener does; port 0: a free one. `host` is this process. `ranks`: of the world;
+  /// 0: the first rank that comes says it. Throws Error{bootstrap} when the port is in use.
+  Service(const BootstrapPoint& point, const HostInfo& host, int ranks = 0);
   /// As let_others_leave(), unless that was called. Then it goes, and the communicators of ranks
   /// that are still there go on without it. Does nothing in a child by fork(), which has none of the
   /// threads and shares the descriptors that wake the parent's.
@@ -25,6 +27,8 @@ class Service {
   Service(const Service&) = delete;
   Service& operator=(const Service&) = delete;
 
+  /// Where this process reaches it.
+  std::string address() const;
   std::uint16_t port() const;
   /// Gives the ranks of other processes up to `linger` to leave. Those that stay are told that the
   /// service may end at any moment from here on, however this process ends, and that this is no
@@ -40,11 +44,5 @@ class Service {
   const MakerProcess maker_;
   std::unique_ptr<Server> server_;
 };
-
-/// The magic number of jobs without a unique id. Any constant would do; the port in it tells two
-/// jobs on different ports apart.
-constexpr std::uint64_t default_magic(std::uint16_t port) {
-  return 0x72'6f'6e'64'6f'00'00'00ULL + port;
-}
 
 }  // namespace rondo::control

@@ -3,7 +3,6 @@
 #include <boost/asio/post.hpp>
 #include <boost/asio/steady_timer.hpp>
 #include <condition_variable>
-#include <random>
 
 #include "core/base/awake.h"
 #include "core/control/connect.h"
@@ -84,9 +83,10 @@ class TcpControl final : public Control,
                          public ControlTransport,
                          public std::enable_shared_from_this<TcpControl> {
  public:
-  TcpControl(Joined joined, int rank, std::chrono::milliseconds deadline,
+  TcpControl(Joined joined, int rank, const Secret& secret, std::chrono::milliseconds deadline,
              std::shared_ptr<Service> service)
       : rank_(rank),
+        secret_(secret),
         deadline_(deadline),
         hosts_(std::move(joined.welcome.hosts)),
         served_by_(std::move(joined.welcome.service)),
@@ -106,6 +106,7 @@ class TcpControl final : public Control,
   int rank() const override { return rank_; }
   int ranks() const override { return static_cast<int>(hosts_.size()); }
   const std::vector<HostInfo>& hosts() const override { return hosts_; }
+  const Secret& secret() const override { return secret_; }
   std::shared_ptr<ControlChannel> open(std::uint64_t number, std::vector<int> members) override {
     return std::make_shared<MemberChannel>(shared_from_this(), number, std::move(members), rank_);
   }
@@ -215,6 +216,7 @@ class TcpControl final : public Control,
   }
 
   const int rank_;
+  const Secret secret_;
   const std::chrono::milliseconds deadline_;
   const std::vector<HostInfo> hosts_;
   const HostInfo served_by_;
@@ -250,28 +252,27 @@ std::shared_ptr<Control> meet(const BootstrapPoint& point, int rank, int ranks, 
   std::shared_ptr<control::Service> service;
   if (serving && rank == 0) {
     served.end_unused(point.port);
-    service = std::make_shared<control::Service>(point, host);
-    // Its own address may be a name that only the others can resolve.
-    target.address = "127.0.0.1";
+    service = std::make_shared<control::Service>(point, host, ranks);
+    target.address = service->address();
     target.port = service->port();
   } else {
     service = served.at(point);
   }
   auto joined = control::join_world(target, {.rank = rank, .ranks = ranks, .host = host}, deadline);
   return std::make_shared<control::TcpControl>(
-      std::move(joined), rank, deadline,
-      service ? served.join(point.magic, std::move(service)) : nullptr);
+      std::move(joined), rank, point.secret, deadline,
+      service ? served.join(point, std::move(service)) : nullptr);
 }
 
 BootstrapPoint serve_bootstrap(const std::string& interface, AddressFamily family) {
   BootstrapPoint point;
   point.address = own_address(interface, family);
-  std::random_device random;
-  point.magic = (std::uint64_t{random()} << 32 | random()) | 1;
+  point.secret = random_secret();
+  point.by_id = true;
   point.named_by = "unique id";
   auto service = std::make_shared<control::Service>(point, this_host(""));
   point.port = service->port();
-  control::Served::all()->add(point.magic, std::move(service));
+  control::Served::all()->add(point, std::move(service));
   return point;
 }
 

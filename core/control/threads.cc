@@ -42,6 +42,7 @@ class ThreadWorld {
   }
 
   const std::vector<HostInfo>& hosts() const { return hosts_; }
+  const Secret& secret() const { return secret_; }
   std::chrono::milliseconds deadline() const { return deadline_; }
 
  private:
@@ -56,6 +57,7 @@ class ThreadWorld {
   }
 
   const std::vector<HostInfo> hosts_;
+  const Secret secret_ = random_secret();
   const std::chrono::milliseconds deadline_;
   std::mutex mutex_;  ///< guards everything below
   std::vector<ChannelMap> channels_;
@@ -76,6 +78,7 @@ class ThreadControl final : public Control,
   int rank() const override { return rank_; }
   int ranks() const override { return static_cast<int>(hosts().size()); }
   const std::vector<HostInfo>& hosts() const override { return world_->hosts(); }
+  const Secret& secret() const override { return world_->secret(); }
   std::shared_ptr<ControlChannel> open(std::uint64_t number, std::vector<int> members) override {
     return std::make_shared<MemberChannel>(shared_from_this(), number, std::move(members), rank_);
   }

@@ -137,6 +137,12 @@ constexpr Setting table[] = {
     {"RONDO_REPRODUCIBLE", "", "0 or 1", "0",
      "1: the bits of reduced floats do not depend on size, algorithm, transport or machine",
      value<&Config::reproducible>},
+    {"RONDO_SECRET", "", "text of 16 characters or more", "none: the job is open",
+     "what all ranks of a job know and strangers do not; rondorun makes one",
+     value<&Config::secret>},
+    {"RONDO_SECRET_FILE", "", "file name", "RONDO_SECRET",
+     "the file that holds the job's secret; wins over RONDO_SECRET",
+     by<read_secret_file, &Config::secret>},
     {"RONDO_SLOT_BYTES", "", "bytes, at most 1M", "the transport's own",
      "size of one slot of a channel", by<read_bytes, &Config::slot_bytes>},
     {"RONDO_SOCKETS", "NCCL_NSOCKS_PERTHREAD", "1 to 16", "1", "TCP connections per pair of ranks",
@@ -216,7 +222,9 @@ Config read(const Environment& environment) {
     const std::string refusal = row.read(*value, config);
     if (refusal.empty()) continue;
     const std::string name(row.name);
-    throw Error(ErrorCode::configuration, name + "=" + *value + ": the value " + refusal,
+    const bool is_secret = name == "RONDO_SECRET";  // not for logs
+    throw Error(ErrorCode::configuration,
+                name + (is_secret ? "" : "=" + *value) + ": the value " + refusal,
                 {.remedy = name + "=<" + std::string(row.form) + "> (" + std::string(row.summary) +
                            "; default " + std::string(row.fallback) + ")"});
   }

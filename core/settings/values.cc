@@ -4,6 +4,7 @@
 #include <array>
 #include <charconv>
 #include <cmath>
+#include <fstream>
 #include <initializer_list>
 #include <string_view>
 #include <utility>
@@ -141,6 +142,27 @@ std::string read_denial(const std::string& value, bool& into) {
 
 std::string read_cumem(const std::string& value, bool& into) {
   return read_named(value, into, "is none of -2, 0, 1", {{"-2", true}, {"0", false}, {"1", true}});
+}
+
+std::string read_value(const std::string& value, Secret& into) {
+  constexpr std::size_t least = 16;
+  if (value.size() < least) return "is shorter than " + std::to_string(least) + " characters";
+  into = secret_from(value);
+  return {};
+}
+
+std::string read_secret_file(const std::string& path, Secret& into) {
+  constexpr std::streamsize most = 1 << 20;
+  std::ifstream file(path, std::ios::binary);
+  std::string text(static_cast<std::size_t>(most) + 1, '\0');
+  file.read(text.data(), most + 1);
+  text.resize(static_cast<std::size_t>(file.gcount()));
+  if (file.gcount() > most) return "names a file of more than 1 MiB";
+  if (!file.is_open() || !file.eof()) return "names a file that cannot be read";
+  const std::size_t last = text.find_last_not_of(" \t\r\n");
+  text.resize(last == std::string::npos ? 0 : last + 1);
+  const std::string refusal = read_value(text, into);
+  return refusal.empty() ? refusal : "names a file whose text " + refusal;
 }
 
 std::string read_distance(const std::string& value, bool& into) {

@@ -46,6 +46,11 @@ std::string read_costs(const std::string& value, std::string& into);
 /// Of such a text.
 MeasuredCosts costs_of(const std::string& text);
 
+/// Of the job, from any text of at least 16 characters.
+std::string read_value(const std::string& value, Secret& into);
+/// The same from a file; white space at its end does not count.
+std::string read_secret_file(const std::string& path, Secret& into);
+
 /// A flag that says no.
 std::string read_denial(const std::string& value, bool& into);
 /// -2 is NCCL's way to say "where it can be".

@@ -34,6 +34,7 @@
 
 #include "core/base/address_family.h"
 #include "core/base/config_infiniband.h"
+#include "core/base/secret.h"
 #include "core/topology/topology.h"
 #include "core/transport/host.h"
 
@@ -155,6 +156,7 @@ struct TransportSettings {
   int on_host = 0;                             ///< most ranks of one host; 0: all may be on one
   int index_on_host = 0;                       ///< the rank's number among those of its host
   std::uint64_t communicator = 0;              ///< the same on all ranks, unique within the job
+  Secret secret{};                             ///< of the job: tells its ranks from strangers
   std::size_t slot_bytes = 0;                  ///< 0: the transport's own default, see below
   int sockets = 1;                             ///< tcp: sockets per pair of ranks and lane
   std::chrono::milliseconds timeout{300'000};  ///< RONDO_TIMEOUT: connections come about sooner

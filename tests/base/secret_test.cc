@@ -24,8 +24,7 @@ std::string hex(const Bytes& bytes) {
 TEST_CASE("secrets and proofs are SHA-256 and HMAC-SHA-256") {
   // Python: hashlib.sha256(b"correct horse"), hmac.new(that, b"rank\0hello", hashlib.sha256)
   const Secret secret = secret_from("correct horse");
-  CHECK(hex(secret.bytes) ==
-        "4104d36f8da2c254349f85836793ebe029e0c957063a34c91c2e9203187b5631");
+  CHECK(hex(secret.bytes) == "4104d36f8da2c254349f85836793ebe029e0c957063a34c91c2e9203187b5631");
   CHECK(hex(prove(secret, "rank", "hello")) ==
         "9d607b3328e53b8331656bb79892686f888ff3c478f03e9df3b06833573d11cf");
 }

@@ -10,76 +10,20 @@
 #include <array>
 #include <filesystem>
 #include <fstream>
+#include <optional>
 
 #include "core/base/log.h"
 #include "core/control/connect.h"
 #include "core/control/control.h"
+#include "core/control/credential.h"
 #include "core/control/message.h"
 #include "core/control/service.h"
 #include "tests/catch.h"
-#include "tests/control/processes.h"
+#include "tests/control/speaker.h"
 #include "tests/support/threads.h"
 
 namespace rondo {
 namespace {
-
-using std::chrono::milliseconds;
-
-constexpr milliseconds long_enough{30000};
-
-HostInfo child_host() {
-  auto host = this_host("");
-  host.hostname = "x";
-  host.pid = 77;
-  return host;
-}
-
-BootstrapPoint point_at(int port) {
-  return {.address = "127.0.0.1", .port = static_cast<std::uint16_t>(port)};
-}
-
-/// A rank that meets the others, hears their names and leaves.
-std::string meet_and_exchange(int port, int rank, int ranks, milliseconds deadline) {
-  const auto control = meet(point_at(port), rank, ranks, rank == 0, child_host(), deadline);
-  std::vector<int> members;
-  for (int member = 0; member < ranks; ++member) members.push_back(member);
-  const auto channel = control->open(0, members);
-  std::string text;
-  for (int round = 0; round < 3; ++round) {
-    text.clear();
-    for (const auto& blob : channel->exchange(std::to_string(rank))) text += blob;
-  }
-  return text;
-}
-
-sockaddr_in here_at(int port) {
-  sockaddr_in address{};
-  address.sin_family = AF_INET;
-  address.sin_port = htons(static_cast<std::uint16_t>(port));
-  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  return address;
-}
-
-UniqueFd listen_plainly(int port) {
-  UniqueFd socket(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
-  const int on = 1;
-  ::setsockopt(socket.get(), SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
-  const sockaddr_in address = here_at(port);
-  REQUIRE(::bind(socket.get(), reinterpret_cast<const sockaddr*>(&address), sizeof(address)) == 0);
-  REQUIRE(::listen(socket.get(), 8) == 0);
-  return socket;
-}
-
-UniqueFd connect_plainly(int port) {
-  UniqueFd socket(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
-  const sockaddr_in address = here_at(port);
-  const bool connected = eventually([&] {
-    return ::connect(socket.get(), reinterpret_cast<const sockaddr*>(&address), sizeof(address)) ==
-           0;
-  });
-  if (!connected) throw std::runtime_error("nobody listens");
-  return socket;
-}
 
 TEST_CASE("processes meet and exchange, whatever their number") {
   for (const int ranks : {1, 2, 5, 16}) {
@@ -138,7 +82,8 @@ TEST_CASE("without rank 0 the others say where they looked") {
 TEST_CASE("a bootstrap that nobody serves is named in the way the ranks were told of it") {
   const BootstrapPoint by_id{.address = "127.0.0.1",
                              .port = static_cast<std::uint16_t>(free_port()),
-                             .magic = 7,
+                             .secret = secret_from("7"),
+                             .by_id = true,
                              .named_by = "unique id"};
   const BootstrapPoint by_variable{
       .address = "127.0.0.1", .port = by_id.port, .named_by = "NCCL_COMM_ID"};
@@ -170,31 +115,6 @@ TEST_CASE("an unknown host name is named in the error") {
     return std::string();
   });
   CHECK(says(child.report(), "the name no.such.host.invalid is not known"));
-}
-
-TEST_CASE("a rank that comes twice ends the bootstrap for all") {
-  const int port = free_port();
-  std::vector<Child> children;
-  for (const int rank : {0, 2, 2}) {
-    children.emplace_back([=] { return meet_and_exchange(port, rank, 4, long_enough); });
-  }
-  for (auto& child : children) {
-    const auto report = child.report();
-    CHECK(says(report, "two processes joined as rank 2: host x, pid 77 and host x, pid 77"));
-    CHECK(says(report, "Try: give every process a RANK of its own"));
-  }
-}
-
-TEST_CASE("ranks that disagree on the world's size end the bootstrap for all") {
-  const int port = free_port();
-  Child zero([=] { return meet_and_exchange(port, 0, 4, long_enough); });
-  Child one([=] { return meet_and_exchange(port, 1, 8, long_enough); });
-  for (Child* child : {&zero, &one}) {
-    const auto report = child->report();
-    CHECK(says(report, "rank 1 (host x, pid 77) counts 8"));
-    CHECK(says(report, "rank 0 (host x, pid 77) counts 4"));
-    CHECK(says(report, "Try: set the same WORLD_SIZE on every rank"));
-  }
 }
 
 TEST_CASE("rank 0 that may not hold a connection for each rank says so to all") {
@@ -231,83 +151,76 @@ TEST_CASE("a port in use is an error that names it") {
   }
 }
 
-TEST_CASE("strangers on the port do not disturb the bootstrap") {
-  const int port = free_port();
-  const auto log_file =
-      std::filesystem::temp_directory_path() / ("rondo_strangers." + std::to_string(::getpid()));
-  Child zero([&] {
-    configure_log({.file = log_file.string()});
-    return meet_and_exchange(port, 0, 3, long_enough);
-  });
-  const auto silent = connect_plainly(port);
-  const auto web = connect_plainly(port);
-  ::send(web.get(), "GET / HTTP/1.1\r\n\r\n", 18, MSG_NOSIGNAL);
-  const auto half = connect_plainly(port);
-  ::send(half.get(), "RONDO", 5, MSG_NOSIGNAL);
-  const auto noise = connect_plainly(port);
-  ::send(noise.get(), "\x00\xff\x01\x02", 4, MSG_NOSIGNAL);
-  const auto huge = connect_plainly(port);
-  const auto greeting =
-      encode(control::Preamble{.magic = control::default_magic(static_cast<std::uint16_t>(port))}) +
-      "\xff\xff\xff\xff";
-  ::send(huge.get(), greeting.data(), greeting.size(), MSG_NOSIGNAL);
-  const auto another_job = connect_plainly(port);
-  const auto other = encode(control::Preamble{.magic = 5});
-  ::send(another_job.get(), other.data(), other.size(), MSG_NOSIGNAL);
-  Child one([=] { return meet_and_exchange(port, 1, 3, long_enough); });
-  Child two([=] { return meet_and_exchange(port, 2, 3, long_enough); });
-  CHECK(zero.report() == "012");
-  CHECK(one.report() == "012");
-  CHECK(two.report() == "012");
-  std::ifstream file(log_file);
-  const std::string logged((std::istreambuf_iterator<char>(file)),
-                           std::istreambuf_iterator<char>());
-  std::filesystem::remove(log_file);
-  CHECK(says(logged, "WARN  dropped a connection from 127.0.0.1:"));
-  CHECK(says(logged, " that named no rank: it sent 'GET / HTTP/1.1..'"));
-  CHECK(says(logged, " that named no rank: it sent a message of 4294967295 bytes"));
-  CHECK(says(logged, "refused a rank of another job from 127.0.0.1:"));
+TEST_CASE("a service listens where the ranks were told it does, not elsewhere") {
+  const auto answers = [](const control::Service& service, const char* address) {
+    const UniqueFd socket(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+    sockaddr_in target = here_at(service.port());
+    ::inet_pton(AF_INET, address, &target.sin_addr);
+    return ::connect(socket.get(), reinterpret_cast<const sockaddr*>(&target), sizeof(target)) == 0;
+  };
+  for (const char* address : {"127.0.0.1", "localhost"}) {
+    const control::Service service({.address = address}, child_host());
+    CHECK(service.address() == "127.0.0.1");
+    CHECK(answers(service, "127.0.0.1"));
+    CHECK_FALSE(answers(service, "127.0.0.2"));
+  }
+  for (const char* address : {"a.name.elsewhere", "192.0.2.1"}) {
+    const control::Service service({.address = address}, child_host());
+    CHECK(answers(service, "127.0.0.1"));
+    CHECK(answers(service, "127.0.0.2"));
+  }
 }
 
-TEST_CASE("another version of the protocol ends the bootstrap for all") {
+TEST_CASE("a rank that meets another version of the protocol says so") {
   const int port = free_port();
-  Child zero([=] { return meet_and_exchange(port, 0, 2, long_enough); });
-  const auto future = connect_plainly(port);
-  const auto greeting =
-      encode(control::Preamble{.version = control::protocol_version + 1,
-                               .magic = control::default_magic(static_cast<std::uint16_t>(port))});
-  ::send(future.get(), greeting.data(), greeting.size(), MSG_NOSIGNAL);
-  const auto version = std::to_string(control::protocol_version);
-  const auto later = std::to_string(control::protocol_version + 1);
-  CHECK(says(zero.report(), "speaks version " + later +
-                                " of the control protocol, the others version " + version));
+  UniqueFd listener = listen_plainly(port);
+  Child service([&] {
+    const UniqueFd guest(::accept4(listener.get(), nullptr, nullptr, SOCK_CLOEXEC));
+    const auto later = encode(control::Preamble{.version = control::protocol_version + 1});
+    if (::write(guest.get(), later.data(), later.size()) < 0) return std::string("?");
+    char byte = 0;
+    while (::read(guest.get(), &byte, 1) > 0) {
+    }
+    return std::string("heard");
+  });
+  Child one([=] { return meet_and_exchange(port, 1, 2, long_enough); });
+  CHECK(says(one.report(), "speaks version " + std::to_string(control::protocol_version + 1) +
+                               " of the control protocol, this rank version " +
+                               std::to_string(control::protocol_version)));
+  CHECK(service.report() == "heard");
 }
 
 TEST_CASE("a rank that dies during the bootstrap ends it for all") {
   const int port = free_port();
   Child zero([=] { return meet_and_exchange(port, 0, 3, long_enough); });
   {
-    const auto dying = connect_plainly(port);
-    const auto hello =
-        encode(
-            control::Preamble{.magic = control::default_magic(static_cast<std::uint16_t>(port))}) +
-        encode(control::Message(control::Hello{.rank = 1, .ranks = 3, .host = child_host()}));
-    ::send(dying.get(), hello.data(), hello.size(), MSG_NOSIGNAL);
-    char byte = 0;
-    ::recv(dying.get(), &byte, 1, 0);  // greeted: the hello is on its way in
+    Speaker dying(port);
+    dying.introduce({});
+    dying.say(encode(control::Message(hello_of(1, 3))));
+    dying.next();  // known: the hello is on its way in
   }
   CHECK(says(zero.report(), "rank 1 (host x, pid 77) joined and left before all ranks had joined"));
 }
 
-/// A service that greets the first rank that connects, and ends.
-std::string greet_and_end(UniqueFd listener, std::uint64_t magic) {
+/// A service that recognises the first rank that connects, and ends.
+std::string recognise_and_end(UniqueFd listener, const Secret& secret) {
   const UniqueFd guest(::accept4(listener.get(), nullptr, nullptr, SOCK_CLOEXEC));
   listener.reset();
-  const std::string greeting = control::encode(control::Preamble{.magic = magic});
-  if (::write(guest.get(), greeting.data(), greeting.size()) < 0) return "?";
+  control::FrameReader reader;
+  std::array<char, 1000> bytes{};
+  std::optional<control::Preamble> rank;
+  while (!rank) {
+    const auto count = ::read(guest.get(), bytes.data(), bytes.size());
+    if (count <= 0) return "?";
+    reader.feed({bytes.data(), static_cast<std::size_t>(count)});
+    rank = reader.preamble();
+  }
+  const control::Preamble own{.nonce = random_nonce()};
+  const std::string said =
+      encode(own) + encode(control::Message(service_credential(secret, *rank, own)));
+  if (::write(guest.get(), said.data(), said.size()) < 0) return "?";
   ::shutdown(guest.get(), SHUT_WR);
-  std::array<char, 1000> unread{};
-  while (::read(guest.get(), unread.data(), unread.size()) > 0) {
+  while (::read(guest.get(), bytes.data(), bytes.size()) > 0) {
   }
   return "greeted";
 }
@@ -315,13 +228,13 @@ std::string greet_and_end(UniqueFd listener, std::uint64_t magic) {
 TEST_CASE("the end of a service during the bootstrap is told, at once where no other can come") {
   for (const bool by_id : {false, true}) {
     BootstrapPoint point = point_at(free_port());
-    if (by_id) point.magic = 7;
+    if (by_id) point.secret = secret_from("7");
+    point.by_id = by_id;
     UniqueFd listener = listen_plainly(point.port);
     const Gate up;
     Child service([&] {
       up.open(1);
-      return greet_and_end(std::move(listener),
-                           by_id ? point.magic : control::default_magic(point.port));
+      return recognise_and_end(std::move(listener), point.secret);
     });
     listener.reset();
     up.pass();
@@ -355,22 +268,27 @@ TEST_CASE("a service for a unique id is met by every rank, over IPv4 or IPv6") {
 
 // A process may end without the destructors of its static objects, as forked ones do.
 TEST_CASE("a process that served a unique id and ends at once fails no other rank") {
+  struct Told {
+    int port = 0;
+    Secret secret{};
+  };
   std::array<int, 2> ends{};
   REQUIRE(::pipe2(ends.data(), O_CLOEXEC) == 0);
   const UniqueFd reads(ends[0]);
   const UniqueFd writes(ends[1]);
   Child zero([&] {
     const auto point = serve_bootstrap("lo", AddressFamily::any);
-    const std::array<std::uint64_t, 2> told{point.port, point.magic};
-    if (::write(writes.get(), told.data(), sizeof(told)) != sizeof(told)) return std::string("?");
+    const Told told{point.port, point.secret};
+    if (::write(writes.get(), &told, sizeof(told)) != sizeof(told)) return std::string("?");
     const auto control = meet(point, 0, 2, false, child_host(), long_enough);
     return std::to_string(control->open(0, {0, 1})->exchange("x").size());
   });
   Child one([&] {
-    std::array<std::uint64_t, 2> told{};
-    if (::read(reads.get(), told.data(), sizeof(told)) != sizeof(told)) return std::string("?");
-    auto point = point_at(static_cast<int>(told[0]));
-    point.magic = told[1];
+    Told told{};
+    if (::read(reads.get(), &told, sizeof(told)) != sizeof(told)) return std::string("?");
+    auto point = point_at(told.port);
+    point.secret = told.secret;
+    point.by_id = true;
     const auto control = meet(point, 1, 2, false, child_host(), long_enough);
     const auto channel = control->open(0, {0, 1});
     channel->exchange("x");

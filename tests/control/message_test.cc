@@ -17,6 +17,7 @@ std::vector<Message> samples() {
                           .calls = {{4, 10, Collective::reduce, DataType::float16,
                                      ReduceOperator::min, 2, 7, DataType::float32, true}}};
   return {
+      Credential{.proof = {1, 2, 3}},
       Hello{.rank = 3, .ranks = 4, .host = host},
       BootstrapExpired{.milliseconds = 60000},
       Welcome{.hosts = {host, host}, .service = host},
@@ -64,7 +65,7 @@ TEST_CASE("every kind of message survives the wire, whole or byte by byte") {
 }
 
 TEST_CASE("a preamble is told from anything else at the first wrong byte") {
-  const auto good = encode(Preamble{.version = 3, .magic = 42});
+  const auto good = encode(Preamble{.version = 3, .nonce = {1, 2, 3}});
   REQUIRE(good.size() == preamble_bytes);
   for (std::size_t count = 0; count < good.size(); ++count) {
     FrameReader reader;
@@ -76,7 +77,7 @@ TEST_CASE("a preamble is told from anything else at the first wrong byte") {
   const auto preamble = reader.preamble();
   REQUIRE(preamble);
   CHECK(preamble->version == 3);
-  CHECK(preamble->magic == 42);
+  CHECK(preamble->nonce == Nonce{1, 2, 3});
   for (std::size_t wrong = 0; wrong < 8; ++wrong) {
     auto bad = good.substr(0, wrong + 1);
     bad[wrong] = static_cast<char>(bad[wrong] ^ 1);
@@ -86,17 +87,15 @@ TEST_CASE("a preamble is told from anything else at the first wrong byte") {
   }
 }
 
-/// Whether a reader lets the bytes through as a Hello after a preamble with `magic`.
-bool lets_in(const std::string& bytes, std::uint64_t magic) {
+/// Whether a reader lets the bytes through as a Credential after a preamble.
+bool lets_in(const std::string& bytes) {
   FrameReader reader;
   reader.feed(bytes);
   try {
     const auto preamble = reader.preamble();
-    if (!preamble || preamble->magic != magic || preamble->version != protocol_version) {
-      return false;
-    }
+    if (!preamble || preamble->version != protocol_version) return false;
     const auto message = reader.next();
-    return message && std::holds_alternative<Hello>(*message);
+    return message && std::holds_alternative<Credential>(*message);
   } catch (const NotRondo&) {
     return false;
   }
@@ -107,13 +106,13 @@ TEST_CASE("ten thousand random byte strings are refused") {
   for (int i = 0; i < 10000; ++i) {
     std::string bytes(random() % 200, '\0');
     for (auto& byte : bytes) byte = static_cast<char>(random());
-    REQUIRE_FALSE(lets_in(bytes, 42));
+    REQUIRE_FALSE(lets_in(bytes));
   }
 }
 
 TEST_CASE("random bytes after a good greeting never break the reader") {
   std::mt19937_64 random(2);
-  const auto greeting = encode(Preamble{.magic = 42});
+  const auto greeting = encode(Preamble{});
   const auto messages = samples();
   for (int i = 0; i < 10000; ++i) {
     auto frame = encode(messages[random() % messages.size()]);
@@ -130,8 +129,8 @@ TEST_CASE("random bytes after a good greeting never break the reader") {
     } catch (const NotRondo&) {
     }
   }
-  CHECK(lets_in(greeting + encode(messages[0]), 42));
-  CHECK_FALSE(lets_in(greeting + encode(messages[0]), 43));
+  CHECK(lets_in(greeting + encode(Message(Credential{}))));
+  CHECK_FALSE(lets_in(encode(Preamble{.version = 1}) + encode(Message(Credential{}))));
 }
 
 TEST_CASE("lengths and counts that lie are refused before memory is asked for") {

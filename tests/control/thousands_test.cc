@@ -9,6 +9,7 @@
 #include <cstdio>
 #include <numeric>
 
+#include "core/control/credential.h"
 #include "core/control/message.h"
 #include "core/control/service.h"
 #include "tests/catch.h"
@@ -20,7 +21,7 @@ namespace asio = boost::asio;
 using asio::ip::tcp;
 using boost::system::error_code;
 
-constexpr std::uint64_t magic = 4711;
+const Secret secret = secret_from("4711");
 constexpr std::uint64_t world = 1;
 
 HostInfo host_of(int rank) {
@@ -61,8 +62,8 @@ class Speaker : public std::enable_shared_from_this<Speaker> {
 
  private:
   void introduce() {
-    say(encode(Preamble{.magic = magic}) +
-        encode(Message(Hello{.rank = rank_, .ranks = ranks_, .host = host_of(rank_)})));
+    own_.nonce = random_nonce();
+    say(encode(own_));
     listen();
   }
 
@@ -86,7 +87,7 @@ class Speaker : public std::enable_shared_from_this<Speaker> {
     }
     seen_.bytes += size;
     reader_.feed({received_.data(), size});
-    if (!greeted_) greeted_ = reader_.preamble().has_value();
+    if (!greeted_) show(reader_.preamble());
     while (greeted_) {
       const auto message = reader_.next();
       if (!message) break;
@@ -95,7 +96,15 @@ class Speaker : public std::enable_shared_from_this<Speaker> {
     listen();
   }
 
+  void show(const std::optional<Preamble>& service) {
+    greeted_ = service.has_value();
+    if (!greeted_) return;
+    say(encode(Message(rank_credential(secret, own_, *service))) +
+        encode(Message(Hello{.rank = rank_, .ranks = ranks_, .host = host_of(rank_)})));
+  }
+
   void answer(const Message& message) {
+    if (std::holds_alternative<Credential>(message)) return;
     if (const auto* welcome = std::get_if<Welcome>(&message)) {
       met_ = true;
       ++seen_.met;
@@ -124,6 +133,7 @@ class Speaker : public std::enable_shared_from_this<Speaker> {
   int ranks_;
   Seen& seen_;
   FrameReader reader_{longest_message};
+  Preamble own_{};
   bool greeted_ = false;
   bool met_ = false;
   std::array<char, std::size_t{1} << 14> received_{};
@@ -138,7 +148,7 @@ Seen meet_by_speakers(int ranks) {
     ::setrlimit(RLIMIT_NOFILE, &limit);
   }
   Seen seen;
-  const Service service({.magic = magic}, host_of(0));
+  const Service service({.secret = secret}, host_of(0));
   asio::io_context io{1};
   std::vector<std::shared_ptr<Speaker>> speakers;
   for (int rank = 0; rank < ranks; ++rank) {

@@ -1,6 +1,9 @@
 // Settings: every name and value is taken, refused with a remedy, or warned of.
 #include "core/settings/settings.h"
 
+#include <unistd.h>
+
+#include <filesystem>
 #include <fstream>
 
 #include "core/settings/nccl.h"
@@ -161,12 +164,41 @@ TEST_CASE("an unknown name is refused with the nearest and all known ones") {
         "RONDO_IB_TIMEOUT, RONDO_JOIN_THREADS, RONDO_LINK_COSTS, RONDO_NCCL_VERSION, "
         "RONDO_NET_GDR_LEVEL, "
         "RONDO_P2P_DISABLE, RONDO_P2P_LEVEL, RONDO_PORT, "
-        "RONDO_REPRODUCIBLE, "
+        "RONDO_REPRODUCIBLE, RONDO_SECRET, RONDO_SECRET_FILE, "
         "RONDO_SLOT_BYTES, "
         "RONDO_SOCKETS, RONDO_SOCKET_FAMILY, RONDO_SOCKET_IFNAME, RONDO_TIMEOUT, RONDO_TRACE, "
         "RONDO_TRACE_LIMIT, "
         "RONDO_TRANSPORT");
   CHECK(error_of({"RONDO_QUITE_ANOTHER_THING=1"}).find("did you mean") == std::string::npos);
+}
+
+TEST_CASE("the job's secret comes from a variable or a file, and is never repeated") {
+  const std::string text = "sixteen letters!";
+  CHECK_FALSE(config_of({}).secret);
+  CHECK(config_of({"RONDO_SECRET=" + text}).secret == secret_from(text));
+  const std::string refused = error_of({"RONDO_SECRET=fifteen letters"});
+  CHECK(refused.find("fifteen") == std::string::npos);
+  CHECK(refused.find("RONDO_SECRET: the value is shorter than 16 characters") != std::string::npos);
+
+  const auto path =
+      std::filesystem::temp_directory_path() / ("rondo_secret." + std::to_string(::getpid()));
+  const auto write = [&](const std::string& written) {
+    std::ofstream(path, std::ios::binary) << written;
+    return std::string("RONDO_SECRET_FILE=") + path.string();
+  };
+  const std::string setting = write(text + " \r\n\n");
+  CHECK(config_of({setting}).secret == secret_from(text));
+  CHECK(config_of({setting, "RONDO_SECRET=another of them."}).secret == secret_from(text));
+  CHECK(error_of({write("")}).find("names a file whose text is shorter than 16 characters") !=
+        std::string::npos);
+  CHECK(error_of({write("short\n")}).find("short\n") == std::string::npos);
+  CHECK(error_of({write(std::string((1 << 20) + 1, 'x'))}).find("more than 1 MiB") !=
+        std::string::npos);
+  CHECK_NOTHROW(config_of({write(std::string(1 << 20, 'x'))}));
+  std::filesystem::remove(path);
+  for (const std::string& unreadable : {path.string(), std::string("/")})
+    CHECK(error_of({"RONDO_SECRET_FILE=" + unreadable}).find("a file that cannot be read") !=
+          std::string::npos);
 }
 
 TEST_CASE("bad values are refused with the form that is expected") {

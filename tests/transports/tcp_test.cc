@@ -1,7 +1,5 @@
 // What only the tcp transport has: addresses as text, unknown connections, broken streams.
-#include <arpa/inet.h>
 #include <linux/sockios.h>
-#include <netinet/in.h>
 #include <sys/ioctl.h>
 #include <sys/socket.h>
 
@@ -17,58 +15,13 @@
 #include "core/base/unique_fd.h"
 #include "rondo/error.h"
 #include "tests/catch.h"
-#include "tests/transports/world.h"
+#include "tests/transports/tcp_peer.h"
 #include "transports/tcp/contact.h"
 #include "transports/tcp/graceful_shutdown.h"
 #include "transports/tcp/stream.h"
 
 namespace rondo::testing {
 namespace {
-
-Variant tcp_variant() { return {"tcp", find_transport("tcp")}; }
-
-UniqueFd connect_to(const tcp::Endpoint& endpoint) {
-  UniqueFd socket;
-  if (endpoint.address.find(':') == std::string::npos) {
-    sockaddr_in to{};
-    to.sin_family = AF_INET;
-    to.sin_port = htons(endpoint.port);
-    ::inet_pton(AF_INET, endpoint.address.c_str(), &to.sin_addr);
-    socket = UniqueFd(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
-    REQUIRE(::connect(socket.get(), reinterpret_cast<sockaddr*>(&to), sizeof(to)) == 0);
-  } else {
-    sockaddr_in6 to{};
-    to.sin6_family = AF_INET6;
-    to.sin6_port = htons(endpoint.port);
-    ::inet_pton(AF_INET6, endpoint.address.c_str(), &to.sin6_addr);
-    socket = UniqueFd(::socket(AF_INET6, SOCK_STREAM | SOCK_CLOEXEC, 0));
-    REQUIRE(::connect(socket.get(), reinterpret_cast<sockaddr*>(&to), sizeof(to)) == 0);
-  }
-  return socket;
-}
-
-void write_bytes(const UniqueFd& socket, std::span<const std::byte> bytes) {
-  CHECK(::send(socket.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL) ==
-        static_cast<ssize_t>(bytes.size()));
-}
-
-/// Somebody to connect to through the loopback.
-struct Listener {
-  Listener() {
-    sockaddr_in here{};
-    here.sin_family = AF_INET;
-    here.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-    socklen_t length = sizeof(here);
-    REQUIRE(::bind(socket.get(), reinterpret_cast<sockaddr*>(&here), length) == 0);
-    REQUIRE(::listen(socket.get(), 1) == 0);
-    REQUIRE(::getsockname(socket.get(), reinterpret_cast<sockaddr*>(&here), &length) == 0);
-    endpoint = {"127.0.0.1", ntohs(here.sin_port)};
-  }
-  UniqueFd accept() const { return UniqueFd(::accept(socket.get(), nullptr, nullptr)); }
-
-  UniqueFd socket{::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)};
-  tcp::Endpoint endpoint{};
-};
 
 /// Two ends of a connection.
 std::array<UniqueFd, 2> connected_pair() {
@@ -83,52 +36,18 @@ void reset(UniqueFd socket) {
   REQUIRE(::setsockopt(socket.get(), SOL_SOCKET, SO_LINGER, &at_once, sizeof(at_once)) == 0);
 }
 
-template <class Body>
-std::string failure(Body body) {
-  try {
-    wait_until(body);
-  } catch (const Error& error) {
-    return std::string(name(error.code())) + ": " + error.message();
-  }
-  return "none";
-}
-
 }  // namespace
-
-TEST_CASE("tcp: strangers on the port disturb nobody", "[transports]") {
-  configure_log({.level = LogLevel::none});
-  const std::size_t before = open_descriptors();
-  {
-    World world(tcp_variant(), 2);
-    const tcp::Contact contact = tcp::parse_contact(world[1].address());
-    const UniqueFd silent = connect_to(contact.endpoints[0]);
-    const UniqueFd noisy = connect_to(contact.endpoints[0]);
-    write_bytes(noisy, pattern(1, 2, 300));
-    UniqueFd brief = connect_to(contact.endpoints[0]);
-    write_bytes(brief, pattern(1, 2, 10));
-    brief.reset();
-    // Knows the magic, but is of another communicator.
-    const UniqueFd foreign = connect_to(contact.endpoints[0]);
-    const tcp::Hello hello{.magic = contact.magic, .communicator = 99, .from = 0, .to = 1};
-    write_bytes(foreign, std::as_bytes(std::span(&hello, 1)));
-    send(world, world[0].sender(1, 0), pattern(1, 0, 100), 4);
-    CHECK(receive(world, world[1].receiver(0, 0)) == Message{4, pattern(1, 0, 100)});
-  }
-  CHECK(open_descriptors() == before);
-  configure_log({});
-}
 
 TEST_CASE("tcp: bytes that are no frame are an error, not data", "[transports]") {
   World world(tcp_variant(), 2, 8192);
   const tcp::Contact contact = tcp::parse_contact(world[1].address());
   const UniqueFd socket = connect_to(contact.endpoints[0]);
-  const tcp::Hello hello{.magic = contact.magic,
-                         .communicator = 7,
-                         .from = 0,
-                         .to = 1,
-                         .sockets = 1,
-                         .slot_bytes = 8192};
-  write_bytes(socket, std::as_bytes(std::span(&hello, 1)));
+  say_hello(socket, {.challenge = contact.challenge,
+                     .communicator = 7,
+                     .from = 0,
+                     .to = 1,
+                     .sockets = 1,
+                     .slot_bytes = 8192});
   write_bytes(socket, pattern(1, 2, 300));
   ReceiveChannel& in = world[1].receiver(0, 0);
   CHECK(failure([&] {
@@ -195,10 +114,11 @@ TEST_CASE("tcp: a frame on a connection not yet accepted outlives the end of the
                                    .doorbell = &doorbell};
   const auto transport = tcp_variant().kind->make(settings);
   const tcp::Contact own = tcp::parse_contact(transport->address());
-  const tcp::Contact peers{.magic = 1, .endpoints = {listener.endpoint}};
+  const tcp::Contact peers{.challenge = 1, .endpoints = {listener.endpoint}};
   transport->meet({transport->address(), tcp::to_text(peers)});
   SendChannel& out = transport->sender(1, 0);
   ReceiveChannel& in = transport->receiver(1, 0);
+  UniqueFd accepted = take_connection(*transport, listener);
   constexpr std::size_t bytes = 100;
   while (out.acquire().empty()) transport->progress();
   out.commit(bytes, 42);
@@ -209,19 +129,16 @@ TEST_CASE("tcp: a frame on a connection not yet accepted outlives the end of the
   } frame;
   {
     const UniqueFd made = connect_to(own.endpoints.front());
-    const tcp::Hello hello{.magic = own.magic,
-                           .communicator = 7,
-                           .from = 1,
-                           .to = 0,
-                           .socket = 0,
-                           .sockets = 1,
-                           .slot_bytes = 8192};
-    write_all(made.get(), &hello, sizeof(hello));
+    say_hello(made, {.challenge = own.challenge,
+                     .communicator = 7,
+                     .from = 1,
+                     .to = 0,
+                     .socket = 0,
+                     .sockets = 1,
+                     .slot_bytes = 8192});
     write_all(made.get(), &frame, sizeof(tcp::FrameHeader) + bytes);
-    const UniqueFd accepted = listener.accept();
-    tcp::Hello heard;
-    read_all(accepted.get(), &heard, sizeof(heard));
     read_all(accepted.get(), &frame, sizeof(tcp::FrameHeader) + bytes);
+    accepted.reset();
   }
   CHECK(in.peek() == nullptr);  // only the end of the own connection can be seen
   const Frame* arrived = nullptr;
@@ -244,15 +161,14 @@ TEST_CASE("tcp: where one address of a peer is silent, the next one is tried", "
   const TransportSettings settings{
       .rank = 0, .ranks = 2, .slot_bytes = 8192, .interface = "=lo", .doorbell = &doorbell};
   const auto transport = tcp_variant().kind->make(settings);
-  const tcp::Contact peer{.magic = 1, .endpoints = {silent.endpoint, answers.endpoint}};
+  const tcp::Contact peer{.challenge = 1, .endpoints = {silent.endpoint, answers.endpoint}};
   transport->meet({transport->address(), tcp::to_text(peer)});
   SendChannel& out = transport->sender(1, 0);
+  const UniqueFd taken = take_connection(*transport, answers);
   CHECK_NOTHROW(wait_until([&] {
     transport->progress();
     return !out.acquire().empty();
   }));
-  pollfd arrived{.fd = answers.socket.get(), .events = POLLIN, .revents = 0};
-  CHECK(::poll(&arrived, 1, 0) == 1);
 }
 
 /// Rank 1's error after rank 0, played here, has sent `sent` and then reset the connection.
@@ -262,13 +178,12 @@ std::string failure_after_reset(std::span<const std::byte> sent) {
   {
     const tcp::Contact contact = tcp::parse_contact(world[1].address());
     UniqueFd socket = connect_to(contact.endpoints.front());
-    const tcp::Hello hello{.magic = contact.magic,
-                           .communicator = 7,
-                           .from = 0,
-                           .to = 1,
-                           .sockets = 1,
-                           .slot_bytes = 8192};
-    write_bytes(socket, std::as_bytes(std::span(&hello, 1)));
+    say_hello(socket, {.challenge = contact.challenge,
+                       .communicator = 7,
+                       .from = 0,
+                       .to = 1,
+                       .sockets = 1,
+                       .slot_bytes = 8192});
     write_bytes(socket, sent);
     // A reset discards what has not been read.
     REQUIRE(failure([&] {

@@ -54,11 +54,15 @@ void Job::make_local_node(const Options& options) {
                           output_.handed_over(Stream::error)};
   NodeState& state = nodes_.emplace_back();
   state.plan = local_plan(options);
+  if (const auto secret = secret_for(options, own_environment()))
+    state.plan.variables.push_back(*secret);
   state.node = std::make_unique<LocalNode>(loop_, children_, *this, handover, rank_signals_);
 }
 
 void Job::make_remote_nodes(const Options& options) {
-  const auto plans = host_plans(options, own_environment(), std::filesystem::current_path());
+  auto plans = host_plans(options, own_environment(), std::filesystem::current_path());
+  if (const auto secret = secret_for(options, own_environment()))
+    for (NodePlan& plan : plans) plan.variables.push_back(*secret);
   const std::string path = options.remote_path.empty() ? own_path() : options.remote_path;
   for (const NodePlan& plan : plans) {
     const Host& host = options.hosts[static_cast<std::size_t>(plan.node)];

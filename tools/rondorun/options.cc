@@ -38,6 +38,9 @@ Port:     rondorun keeps MASTER_PORT from other programs while the job runs. A r
 Ssh:      must log in without asking a question. The working directory, the variables of --env, and
           all RONDO_* and NCCL_* variables go to each host, except RONDO_HOSTID and NCCL_HOSTID. A
           host that is this machine needs no ssh, unless it is given as an IP address.
+Secret:   ranks prove to each other that they belong to the job. rondorun makes a secret for each job
+          and gives it to them as RONDO_SECRET, unless RONDO_SECRET or RONDO_SECRET_FILE is set. With
+          --nnodes, set one of them, the same on all nodes.
 NCCL:     --nccl is for programs that are linked with NCCL, such as PyTorch and CuPy. NCCL_DEBUG=INFO
           shows that it worked: lines begin with [rondo.
 

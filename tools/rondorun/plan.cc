@@ -1,9 +1,13 @@
 #include "tools/rondorun/plan.h"
 
+#include <sys/random.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <string_view>
+
+#include "tools/rondorun/launch_error.h"
 
 namespace rondo::launch {
 namespace {
@@ -100,6 +104,25 @@ std::vector<NodePlan> host_plans(const Options& options, std::span<const std::st
     plan.first_rank += host.ranks;
   }
   return plans;
+}
+
+std::optional<std::string> secret_for(const Options& options,
+                                      std::span<const std::string> environment) {
+  const auto brings = [](const std::string& variable) {
+    return name_of(variable) == "RONDO_SECRET" || name_of(variable) == "RONDO_SECRET_FILE";
+  };
+  if (options.nodes > 1 || std::ranges::any_of(environment, brings) ||
+      std::ranges::any_of(options.variables, brings))
+    return std::nullopt;
+  std::array<unsigned char, 32> random{};
+  if (::getrandom(random.data(), random.size(), 0) != static_cast<ssize_t>(random.size()))
+    throw system_error("no random numbers for the job's secret");
+  std::string variable = "RONDO_SECRET=";
+  for (const unsigned char byte : random) {
+    variable += "0123456789abcdef"[byte >> 4];
+    variable += "0123456789abcdef"[byte & 15];
+  }
+  return variable;
 }
 
 std::vector<std::string> rank_environment(const NodePlan& plan, int local_rank,

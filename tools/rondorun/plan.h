@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -34,6 +35,11 @@ NodePlan local_plan(const Options& options);
 /// NCCL_* variables go along, except RONDO_HOSTID and NCCL_HOSTID, which name one host.
 std::vector<NodePlan> host_plans(const Options& options, std::span<const std::string> environment,
                                  const std::string& directory);
+
+/// A random secret for a job's ranks, as RONDO_SECRET; empty where the user has given one, in
+/// `environment` or by --env. Only who starts all nodes of a job can make one.
+std::optional<std::string> secret_for(const Options& options,
+                                      std::span<const std::string> environment);
 
 /// The whole environment of one rank: `inherited`, then the plan's variables, then rank and world.
 std::vector<std::string> rank_environment(const NodePlan& plan, int local_rank,

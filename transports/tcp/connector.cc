@@ -1,26 +1,20 @@
 #include "transports/tcp/connector.h"
 
-#include <fcntl.h>
-
 #include <algorithm>
 #include <boost/asio.hpp>
 #include <chrono>
 #include <list>
 #include <optional>
-#include <random>
-#include <string_view>
 #include <utility>
 
-#include "core/base/log.h"
-#include "core/base/numa.h"
 #include "core/settings/interface.h"
 #include "transports/tcp/pacing.h"
+#include "transports/tcp/reception.h"
 
 namespace rondo::tcp {
 namespace {
 
 namespace asio = boost::asio;
-using Socket = asio::ip::tcp::socket;
 using boost::system::error_code;
 using Clock = std::chrono::steady_clock;
 
@@ -29,26 +23,6 @@ using Clock = std::chrono::steady_clock;
 constexpr std::chrono::seconds longest_refusal{1};
 constexpr std::chrono::milliseconds most_time = std::chrono::seconds(10);
 constexpr std::chrono::milliseconds between_tries{20};
-constexpr std::size_t most_strangers = 4096;
-
-std::uint64_t random_number() {
-  std::random_device random;
-  return (std::uint64_t{random()} << 32) | random();
-}
-
-bool out_of_descriptors(const error_code& error) {
-  return error == asio::error::no_descriptors ||
-         error == boost::system::errc::too_many_files_open_in_system;
-}
-
-void close_on_exec(int descriptor) { ::fcntl(descriptor, F_SETFD, FD_CLOEXEC); }
-
-UniqueFd hand_over(Socket& socket) {
-  error_code ignored;
-  UniqueFd descriptor(socket.release(ignored));
-  if (descriptor) close_on_exec(descriptor.get());
-  return descriptor;
-}
 
 /// `here`: where this rank listens.
 asio::ip::tcp::endpoint to_asio(const Endpoint& endpoint, const std::string& here) {
@@ -63,21 +37,16 @@ struct Attempt {
   asio::steady_timer timer;
   Contact peer{};
   std::size_t endpoint = 0;  ///< the one that is tried
-  Hello hello{};
+  SignedHello said{};
+  Proof answer{};
   Clock::time_point begin = Clock::now();
   asio::steady_timer deadline;  ///< a peer that is cut off gives no answer at all, for minutes
   bool answered = false;        ///< the peer's kernel has taken this try's connection
+  bool listens = false;         ///< for the peer's answer
   bool over = false;            ///< given up: what still comes is to be ignored
   error_code obstacle{};        ///< of the last try that ended; none: no answer yet
   Connector::OnConnected on_connected{};
   Connector::OnFailure on_failure{};
-};
-
-/// One incoming connection that has not said its hello yet.
-struct Stranger {
-  explicit Stranger(Socket accepted) : socket(std::move(accepted)) {}
-  Socket socket;
-  Hello hello{};
 };
 
 }  // namespace
@@ -87,125 +56,51 @@ class Connector::State {
   State(const TransportSettings& settings, OnArrival on_arrival)
       : settings_(settings),
         longest_try_(std::min(most_time, settings.timeout / 2)),
-        on_arrival_(std::move(on_arrival)) {
-    contact_.magic = random_number();
-    const int node = settings.interface.empty() ? -1 : process_numa_node();  // of use for several
-    for (const InterfaceAddress& port :
-         ports_in_turn(settings.interface, settings.family, interface_addresses(),
-                       settings.index_on_host, node))
-      listen_if_possible(port);
-  }
+        reception_(context_, settings_, pacing_,
+                   [this, on_arrival = std::move(on_arrival)](const Hello& hello, UniqueFd socket) {
+                     moved_ = true;
+                     on_arrival(hello, std::move(socket));
+                   }) {}
 
-  const Contact& contact() const { return contact_; }
-  const std::vector<Port>& ports() const { return ports_; }
+  const Contact& contact() const { return reception_.contact(); }
+  const std::vector<Port>& ports() const { return reception_.ports(); }
 
   void connect(const Contact& peer, Hello hello, OnConnected on_connected, OnFailure on_failure) {
     const auto attempt = std::make_shared<Attempt>(context_);
-    hello.magic = peer.magic;
+    hello.challenge = peer.challenge;
+    hello.own_challenge = random_challenge();
     hello.communicator = settings_.communicator;
     hello.from = settings_.rank;
-    attempt->peer = for_socket(peer, contact_, hello.socket);
-    attempt->hello = hello;
+    attempt->peer = for_socket(peer, contact(), hello.socket);
+    attempt->said = sign(settings_.secret, hello);
     attempt->on_connected = std::move(on_connected);
     attempt->on_failure = std::move(on_failure);
     attempts_.push_back(attempt);
     try_endpoint(attempt);
   }
 
+  /// Strangers move nothing.
   bool poll() {
-    const bool moved = context_.poll() > 0;
-    if (failure_) throw Error(*failure_);
-    return moved;
+    moved_ = false;
+    context_.poll();
+    return moved_;
   }
 
   void add_descriptors(std::vector<pollfd>& descriptors) {
-    for (asio::ip::tcp::acceptor& acceptor : acceptors_)
-      add(descriptors, acceptor.native_handle(), POLLIN);
+    reception_.add_descriptors(descriptors);
     for (const auto& attempt : attempts_) {
-      if (attempt->socket.is_open()) add(descriptors, attempt->socket.native_handle(), POLLOUT);
-    }
-    for (const auto& stranger : strangers_) {
-      add(descriptors, stranger->socket.native_handle(), POLLIN);
+      if (!attempt->socket.is_open()) continue;
+      const short events = attempt->listens ? POLLIN : POLLOUT;
+      descriptors.push_back(
+          {.fd = attempt->socket.native_handle(), .events = events, .revents = 0});
     }
   }
 
  private:
-  static void add(std::vector<pollfd>& descriptors, int descriptor, short events) {
-    descriptors.push_back({.fd = descriptor, .events = events, .revents = 0});
-  }
-
-  Error no_descriptors() const {
-    return Error(ErrorCode::system, "out of file descriptors",
-                 {.rank = settings_.rank, .remedy = "raise the limit of open files (ulimit -n)"});
-  }
-
-  /// Ranks can do without their further ports.
-  void listen_if_possible(const InterfaceAddress& port) try {
-    listen(port);
-  } catch (const Error& error) {
-    if (contact_.endpoints.empty()) throw;
-    warn("goes on without " + port.name + ": " + error.message());
-  }
-
-  void listen(const InterfaceAddress& port) try {
-    std::list<asio::ip::tcp::acceptor> made;  // not among acceptors_ before it listens
-    asio::ip::tcp::acceptor& acceptor = made.emplace_back(context_);
-    const asio::ip::tcp::endpoint endpoint(asio::ip::make_address(port.address), 0);
-    acceptor.open(endpoint.protocol());
-    close_on_exec(acceptor.native_handle());
-    pacing_.begin(acceptor.native_handle());
-    acceptor.bind(endpoint);
-    acceptor.listen();
-    contact_.endpoints.push_back({port.address, acceptor.local_endpoint().port(), port.prefix});
-    ports_.push_back({.name = port.name, .beta = port.beta, .socket = port.numa_node});
-    acceptors_.splice(acceptors_.end(), made);
-    accept(acceptor);
-  } catch (const boost::system::system_error& error) {
-    if (out_of_descriptors(error.code())) throw no_descriptors();
-    throw Error(
-        ErrorCode::system, "cannot listen on " + port.address + ": " + error.code().message(),
-        {.rank = settings_.rank, .remedy = "choose another interface with RONDO_SOCKET_IFNAME"});
-  }
-
-  void accept(asio::ip::tcp::acceptor& acceptor) {
-    acceptor.async_accept([this, &acceptor](const error_code& error, Socket socket) {
-      if (out_of_descriptors(error)) {
-        failure_ = no_descriptors();
-        return;
-      }
-      if (!error) greet(std::move(socket));
-      accept(acceptor);
-    });
-  }
-
-  void greet(Socket socket) {
-    if (strangers_.size() >= most_strangers)
-      return warn("too many unknown connections; one was dropped");
-    auto stranger = std::make_shared<Stranger>(std::move(socket));
-    strangers_.push_back(stranger);
-    asio::async_read(stranger->socket, asio::buffer(&stranger->hello, sizeof(Hello)),
-                     [this, stranger](const error_code& error, std::size_t) {
-                       strangers_.remove(stranger);
-                       if (error || stranger->hello.magic != contact_.magic) {
-                         return warn("dropped an unknown connection on the TCP port");
-                       }
-                       if (!is_ours(stranger->hello))
-                         return warn("dropped a connection that is not for this communicator");
-                       tune(stranger->socket);
-                       on_arrival_(stranger->hello, hand_over(stranger->socket));
-                     });
-  }
-
-  bool is_ours(const Hello& hello) const {
-    return hello.version == Hello{}.version && hello.communicator == settings_.communicator &&
-           hello.to == settings_.rank && hello.from >= 0 && hello.from < settings_.ranks &&
-           hello.lane >= 0 && hello.socket >= 0;
-  }
-
   void try_endpoint(std::shared_ptr<Attempt> attempt) try {
     watch_deadline(attempt);
     const auto endpoint =
-        to_asio(attempt->peer.endpoints[attempt->endpoint], contact_.endpoints.front().address);
+        to_asio(attempt->peer.endpoints[attempt->endpoint], contact().endpoints.front().address);
     attempt->socket = Socket(context_);
     attempt->socket.open(endpoint.protocol());
     close_on_exec(attempt->socket.native_handle());
@@ -241,31 +136,37 @@ class Connector::State {
     return socket.local_endpoint(ignored) == socket.remote_endpoint(ignored);
   }
 
-  // Both ends on one machine: the kernel passes packets through memory, whatever the interface.
-  static bool stays_on_machine(const Socket& socket) {
-    error_code ignored;
-    return socket.local_endpoint(ignored).address() == socket.remote_endpoint(ignored).address();
-  }
-
-  void tune(Socket& socket) const {
-    error_code ignored;
-    socket.set_option(asio::ip::tcp::no_delay(true), ignored);
-    pacing_.settle(socket.native_handle(), stays_on_machine(socket));
-  }
-
   void say_hello(const std::shared_ptr<Attempt>& attempt) {
-    tune(attempt->socket);
-    asio::async_write(attempt->socket, asio::buffer(&attempt->hello, sizeof(Hello)),
+    tune(attempt->socket, pacing_);
+    asio::async_write(attempt->socket, asio::buffer(&attempt->said, sizeof(SignedHello)),
                       [this, attempt](const error_code& error, std::size_t) {
-                        if (error) return retry(attempt, error);
-                        attempt->deadline.cancel();
-                        attempts_.remove(attempt);
-                        attempt->on_connected(hand_over(attempt->socket));
+                        if (attempt->over) return;
+                        error ? retry(attempt, error) : hear_answer(attempt);
                       });
   }
 
+  /// The peer answers when it looks at its port, which may be long after its kernel's answer.
+  void hear_answer(const std::shared_ptr<Attempt>& attempt) {
+    attempt->listens = true;
+    asio::async_read(attempt->socket, asio::buffer(attempt->answer),
+                     [this, attempt](const error_code& error, std::size_t) {
+                       attempt->listens = false;
+                       if (attempt->over) return;
+                       if (error) {
+                         attempt->begin = Clock::now();  // the peer was there until now
+                         return retry(attempt, error);
+                       }
+                       if (!is_genuine(attempt->answer, settings_.secret, attempt->said.hello))
+                         return give_up(attempt, impostor(*attempt));
+                       moved_ = true;
+                       attempt->deadline.cancel();
+                       attempts_.remove(attempt);
+                       attempt->on_connected(hand_over(attempt->socket));
+                     });
+  }
+
   void retry(std::shared_ptr<Attempt> attempt, const error_code& error) {
-    if (out_of_descriptors(error)) return give_up(attempt, no_descriptors());
+    if (out_of_descriptors(error)) return give_up(attempt, no_descriptors(settings_.rank));
     error_code ignored;
     attempt->socket.close(ignored);
     if (error != asio::error::operation_aborted) attempt->obstacle = error;
@@ -288,7 +189,17 @@ class Connector::State {
     attempt->timer.cancel();
     attempt->deadline.cancel();
     attempts_.remove(attempt);
+    moved_ = true;
     attempt->on_failure(error);
+  }
+
+  Error impostor(const Attempt& attempt) const {
+    return Error(ErrorCode::peer_lost,
+                 "who answers in place of rank " + std::to_string(attempt.said.hello.to) + " at " +
+                     where(attempt) + " does not know this job's secret",
+                 {.rank = settings_.rank,
+                  .peer = attempt.said.hello.to,
+                  .remedy = "see whether that rank still runs, and what else listens there"});
   }
 
   // Refused: the machine answers but the process is gone, and the control plane may know why.
@@ -297,11 +208,11 @@ class Connector::State {
     const bool refused = attempt.obstacle == asio::error::connection_refused;
     const std::string time = " within " + std::to_string(longest_try_.count()) + " ms";
     return Error(refused ? ErrorCode::peer_lost : ErrorCode::timeout,
-                 "cannot connect to rank " + std::to_string(attempt.hello.to) + " at " +
+                 "cannot connect to rank " + std::to_string(attempt.said.hello.to) + " at " +
                      where(attempt) + (refused ? "" : time) + ": " +
                      (attempt.obstacle ? attempt.obstacle.message() : "no answer"),
                  {.rank = settings_.rank,
-                  .peer = attempt.hello.to,
+                  .peer = attempt.said.hello.to,
                   .remedy = "see whether that rank still runs; choose the interface with "
                             "RONDO_SOCKET_IFNAME; look for a firewall in between"});
   }
@@ -315,19 +226,13 @@ class Connector::State {
     return text;
   }
 
-  void warn(std::string_view text) const { log(LogLevel::warn, settings_.rank, text); }
-
   const TransportSettings settings_;
   const std::chrono::milliseconds longest_try_;
-  OnArrival on_arrival_;
-  Contact contact_{};
-  std::vector<Port> ports_{};
   Pacing pacing_{};
-  std::optional<Error> failure_{};
+  bool moved_ = false;  ///< in this poll()
   asio::io_context context_{1};
-  std::list<asio::ip::tcp::acceptor> acceptors_{};
   std::list<std::shared_ptr<Attempt>> attempts_;
-  std::list<std::shared_ptr<Stranger>> strangers_;
+  Reception reception_;
 };
 
 Connector::Connector(const TransportSettings& settings, OnArrival on_arrival)

@@ -52,11 +52,35 @@ bool has_address(const Contact& contact, const std::string& address) {
          contact.endpoints.end();
 }
 
+constexpr std::string_view connecting = "rondo tcp: rank that connects";
+constexpr std::string_view accepting = "rondo tcp: rank that accepts";
+
+std::string_view bytes_of(const Hello& hello) {
+  return {reinterpret_cast<const char*>(&hello), sizeof(hello)};
+}
+
 }  // namespace
+
+SignedHello sign(const Secret& secret, const Hello& hello) {
+  return {hello, prove(secret, connecting, bytes_of(hello))};
+}
+
+bool is_genuine(const SignedHello& said, const Secret& secret) {
+  return proves(said.proof, secret, connecting, bytes_of(said.hello));
+}
+
+Proof answer(const Secret& secret, const Hello& hello) {
+  return prove(secret, accepting, bytes_of(hello));
+}
+
+bool is_genuine(const Proof& answered, const Secret& secret, const Hello& hello) {
+  return proves(answered, secret, accepting, bytes_of(hello));
+}
 
 std::string to_text(const Contact& contact) {
   char digits[17];
-  std::snprintf(digits, sizeof(digits), "%016llx", static_cast<unsigned long long>(contact.magic));
+  std::snprintf(digits, sizeof(digits), "%016llx",
+                static_cast<unsigned long long>(contact.challenge));
   std::string text = digits;
   for (const Endpoint& endpoint : contact.endpoints) {
     const bool version_6 = endpoint.address.find(':') != std::string::npos;
@@ -70,7 +94,7 @@ std::string to_text(const Contact& contact) {
 
 Contact parse_contact(std::string_view text) {
   const std::string_view whole = text;
-  Contact contact{.magic = parse_number<std::uint64_t>(take_part(text, ';'), 16, whole)};
+  Contact contact{.challenge = parse_number<std::uint64_t>(take_part(text, ';'), 16, whole)};
   while (!text.empty()) contact.endpoints.push_back(parse_endpoint(take_part(text, ';'), whole));
   if (contact.endpoints.empty()) throw_malformed(whole);
   return contact;

@@ -8,6 +8,8 @@
 #include <type_traits>
 #include <vector>
 
+#include "core/base/secret.h"
+
 namespace rondo::tcp {
 
 struct Endpoint {
@@ -17,10 +19,10 @@ struct Endpoint {
   friend bool operator==(const Endpoint&, const Endpoint&) = default;
 };
 
-/// Where a rank listens, and a random number that only the ranks of the job know.
-/// As text: "1f..;10.0.0.1/24:4711;[fd00::1/64]:4711".
+/// Where a rank listens, and a random number: who connects has to prove that it is a rank, for this
+/// number. As text: "1f..;10.0.0.1/24:4711;[fd00::1/64]:4711".
 struct Contact {
-  std::uint64_t magic = 0;
+  std::uint64_t challenge = 0;
   std::vector<Endpoint> endpoints{};  ///< one for each of the host's ports, the rank's own first
   friend bool operator==(const Contact&, const Contact&) = default;
 };
@@ -38,12 +40,13 @@ bool share_machine(const Contact& a, const Contact& b);
 /// both are in come first, the socket'th of them at the front.
 Contact for_socket(Contact peer, const Contact& here, int socket);
 
-/// The first bytes on each connection that a rank makes. There is no answer. Frames follow, both
-/// ways.
+/// The first bytes on each connection that a rank makes. The answer is the other side's proof.
+/// Frames follow, both ways.
 struct Hello {
-  std::uint64_t magic = 0;  ///< of the receiver's Contact
+  std::uint64_t challenge = 0;      ///< of the receiver's Contact
+  std::uint64_t own_challenge = 0;  ///< for the receiver's proof; a new one for each connection
   std::uint64_t communicator = 0;
-  std::uint32_t version = 2;
+  std::uint32_t version = 3;
   std::int32_t from = 0;
   std::int32_t to = 0;
   std::int32_t lane = 0;
@@ -51,6 +54,19 @@ struct Hello {
   std::int32_t sockets = 0;
   std::uint64_t slot_bytes = 0;
 };
-static_assert(sizeof(Hello) == 48 && std::is_trivially_copyable_v<Hello>);
+static_assert(sizeof(Hello) == 56 && std::is_trivially_copyable_v<Hello>);
+
+/// A hello, and the proof that its sender knows the job's secret.
+struct SignedHello {
+  Hello hello{};
+  Proof proof{};
+};
+static_assert(sizeof(SignedHello) == 88 && std::is_trivially_copyable_v<SignedHello>);
+
+SignedHello sign(const Secret& secret, const Hello& hello);
+bool is_genuine(const SignedHello& said, const Secret& secret);
+/// What the rank that took the connection answers.
+Proof answer(const Secret& secret, const Hello& hello);
+bool is_genuine(const Proof& answered, const Secret& secret, const Hello& hello);
 
 }  // namespace rondo::tcp

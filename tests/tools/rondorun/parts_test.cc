@@ -115,6 +115,25 @@ TEST_CASE("variables that name this host do not travel to others unless they are
   CHECK(variables({"--env", "RONDO_HOSTID=all"}) == Words{"RONDO_HOSTIDS=1", "RONDO_HOSTID=all"});
 }
 
+TEST_CASE("a job gets a secret of its own, unless the user gives one") {
+  const auto secret = [](const Words& options, const Words& environment) {
+    Words words = options;
+    words.push_back("x");
+    return secret_for(parse(words), environment).value_or("none");
+  };
+  const std::string made = secret({"-n", "2"}, {"HOME=h"});
+  CHECK(made.starts_with("RONDO_SECRET="));
+  CHECK(made.size() == std::string("RONDO_SECRET=").size() + 64);
+  CHECK(secret({"--hosts", "a:1,b:1"}, {}) != made);
+  CHECK(secret({"-n", "2"}, {"RONDO_SECRET=s"}) == "none");
+  CHECK(secret({"-n", "2"}, {"RONDO_SECRET_FILE=s"}) == "none");
+  CHECK(secret({"-n", "2", "--env", "RONDO_SECRET_FILE=s"}, {}) == "none");
+  // Each node has a rondorun of its own.
+  CHECK(secret({"-n", "3", "--nnodes", "4", "--node-rank", "2", "--master-addr", "m",
+                "--master-port", "77"},
+               {}) == "none");
+}
+
 TEST_CASE("the first host's address must mean the same to all hosts") {
   const auto address = [](const char* hosts) {
     return host_plans(parse({"--hosts", hosts, "x"}), {}, "/")[0].master_address;
