@@ -81,9 +81,9 @@ bool Wire::send_from(int peer, std::span<const std::byte> bytes, std::size_t& mo
 
 bool Wire::receive_into(int peer, std::span<std::byte> bytes, std::size_t& moved) {
   if (moved == 0) {
-    const auto head = in(peer).fingerprint();
+    const auto head = in(peer).frame_head();
     if (!head) return false;
-    check(*head, peer);
+    check(head->fingerprint, peer);
   }
   const std::size_t now = in(peer).receive_into(bytes.subspan(moved));
   partly_ |= now > 0;

@@ -84,7 +84,7 @@ class ChannelWire final : public Wire {
 
   void receive_frame(std::span<std::byte> place) {
     if (place.size() > longest_copied && in_->receives_into_place()) {
-      while (!in_->fingerprint()) wait();
+      while (!in_->frame_head()) wait();
       for (std::size_t done = 0; done < place.size();) {
         const std::size_t got = in_->receive_into(place.subspan(done));
         if (got == 0) wait();

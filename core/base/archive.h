@@ -1,7 +1,7 @@
 // Values as bytes and back, for what ranks tell each other.
 //
-//   fields = integers as they lie in memory, little-endian; strings and lists follow their length, a
-//            u32; other plain values lie as they are
+//   fields = numbers as they lie in memory, little-endian; truth is a byte, 0 or 1; strings and lists
+//            follow their length, a u32; other plain values lie as they are
 //
 // A struct names its fields once, for both ways: by a function beside it that ADL finds,
 // fields_of(value, archive), or as
@@ -37,9 +37,9 @@ class FieldWriter {
   }
 
  private:
-  template <class Integer>
-  requires std::is_integral_v<Integer>
-  void put(Integer value) { out_.append(reinterpret_cast<const char*>(&value), sizeof(value)); }
+  template <class Number>
+  requires std::is_arithmetic_v<Number>
+  void put(Number value) { out_.append(reinterpret_cast<const char*>(&value), sizeof(value)); }
 
   void put(const std::string& text) {
     put(static_cast<std::uint32_t>(text.size()));
@@ -88,9 +88,15 @@ class FieldReader {
     return taken;
   }
 
-  template <class Integer>
-  requires std::is_integral_v<Integer>
-  void get(Integer& value) { std::memcpy(&value, take(sizeof(value)).data(), sizeof(value)); }
+  template <class Number>
+  requires std::is_arithmetic_v<Number>
+  void get(Number& value) { std::memcpy(&value, take(sizeof(value)).data(), sizeof(value)); }
+
+  void get(bool& value) {
+    const char byte = take(1).front();
+    if (byte != 0 && byte != 1) throw Malformed("a truth that is neither 0 nor 1");
+    value = byte == 1;
+  }
 
   void get(std::string& text) {
     std::uint32_t size = 0;

@@ -4,6 +4,10 @@
 
 #include <atomic>
 #include <cstdint>
+#include <memory>
+#include <utility>
+
+#include "core/base/unique_fd.h"
 
 namespace rondo {
 
@@ -20,6 +24,23 @@ class KeptFromChildren {
 
  private:
   int descriptor_;
+};
+
+/// A descriptor that closes itself, and that children by fork() do not hold.
+class UnforkedFd {
+ public:
+  UnforkedFd() = default;
+  explicit UnforkedFd(UniqueFd descriptor)
+      : descriptor_(std::move(descriptor)),
+        kept_(descriptor_ ? std::make_unique<KeptFromChildren>(descriptor_.get()) : nullptr) {}
+
+  int get() const { return descriptor_.get(); }
+  explicit operator bool() const { return static_cast<bool>(descriptor_); }
+  operator const UniqueFd&() const { return descriptor_; }
+
+ private:
+  UniqueFd descriptor_{};
+  std::unique_ptr<KeptFromChildren> kept_{};  ///< goes first
 };
 
 /// Remembers the process that made it. Value type.

@@ -7,6 +7,14 @@
 
 namespace rondo {
 
+SignalsBlocked::SignalsBlocked() {
+  sigset_t all;
+  ::sigfillset(&all);
+  ::pthread_sigmask(SIG_SETMASK, &all, &before_);
+}
+
+SignalsBlocked::~SignalsBlocked() { ::pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
+
 void throw_no_thread(const std::system_error& why) {
   throw Error(ErrorCode::system, std::string("no thread could be started: ") + why.what(),
               {.remedy = "raise the limit of threads (ulimit -u, pids.max of the container), or of "

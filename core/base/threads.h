@@ -1,6 +1,8 @@
 // Threads that the library starts.
 #pragma once
 
+#include <signal.h>
+
 #include <cstddef>
 #include <exception>
 #include <functional>
@@ -14,10 +16,23 @@ namespace rondo {
 /// Throws Error{system} about a thread that could not be started.
 [[noreturn]] void throw_no_thread(const std::system_error& why);
 
-/// A thread that runs `body`. Throws Error{system} where the system has none left, and then `body`
+/// While it lives, this thread takes no signals, nor do the threads that it starts.
+class SignalsBlocked {
+ public:
+  SignalsBlocked();
+  ~SignalsBlocked();
+  SignalsBlocked(const SignalsBlocked&) = delete;
+  SignalsBlocked& operator=(const SignalsBlocked&) = delete;
+
+ private:
+  sigset_t before_{};
+};
+
+/// A thread that runs `body`, and takes none of the program's signals. Throws Error{system} where the system has none left, and then `body`
 /// is gone.
 template <class Body>
 std::thread start_thread(Body body) {
+  const SignalsBlocked quiet;
   try {
     return std::thread(std::move(body));
   } catch (const std::system_error& error) {

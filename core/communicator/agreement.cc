@@ -1,12 +1,13 @@
 #include "core/communicator/agreement.h"
 
 #include <algorithm>
+#include <filesystem>
 #include <random>
-#include <sstream>
 #include <thread>
 
 #include "core/base/log.h"
 #include "core/communicator/oversubscribed.h"
+#include "core/control/exchange_values.h"
 
 namespace rondo::detail {
 namespace {
@@ -15,19 +16,66 @@ namespace {
 /// memory for them.
 constexpr std::size_t largest_slot_bytes = std::size_t{1} << 20;
 
-/// The settings that must be the same on every rank, as lines. Rank 0 sends them to all.
-std::string settings_text(const Config& config) {
-  std::ostringstream text;
-  text << config.transport << '\n'
-       << config.algorithm << '\n'
-       << config.trace << '\n'
-       << config.link_costs << '\n'
-       << config.slot_bytes << '\n'
-       << config.sockets << '\n'
-       << static_cast<int>(config.device_executor) << '\n'
-       << config.reproducible << '\n'
-       << config.accumulate_wide << '\n';
-  return text.str();
+/// The settings that must be the same on every rank: rank 0's hold.
+struct SharedSettings {
+  std::string transport{};
+  std::string algorithm{};
+  std::string trace{};
+  std::string link_costs{};
+  std::uint64_t slot_bytes = 0;
+  std::int32_t sockets = 1;
+  std::uint8_t device_executor = 0;
+  bool reproducible = false;
+  bool accumulate_wide = false;
+
+  static void fields(auto& self, auto& archive) {
+    archive(self.transport, self.algorithm, self.trace, self.link_costs, self.slot_bytes,
+            self.sockets, self.device_executor, self.reproducible, self.accumulate_wide);
+  }
+  friend bool operator==(const SharedSettings&, const SharedSettings&) = default;
+};
+
+/// What each rank says.
+struct Said {
+  std::int32_t cores = 1;      ///< that it counts
+  std::uint64_t identity = 0;  ///< rank 0's is the communicator's
+  SharedSettings settings{};
+
+  static void fields(auto& self, auto& archive) {
+    archive(self.cores, self.identity, self.settings);
+  }
+};
+
+SharedSettings shared_settings(const Config& config) {
+  return {.transport = config.transport,
+          .algorithm = config.algorithm,
+          .trace = config.trace,
+          .link_costs = config.link_costs,
+          .slot_bytes = config.slot_bytes,
+          .sockets = config.sockets,
+          .device_executor = static_cast<std::uint8_t>(config.device_executor),
+          .reproducible = config.reproducible,
+          .accumulate_wide = config.accumulate_wide};
+}
+
+/// Rank 0 decides whether there is a trace. Where it is written is each rank's own affair: without a
+/// name of its own it takes rank 0's, in the folder it is in.
+std::string own_trace(const std::string& own, const std::string& roots) {
+  if (roots.empty() || !own.empty()) return roots.empty() ? roots : own;
+  return std::filesystem::path(roots).filename().string();
+}
+
+void take_settings(const SharedSettings& settings, Config& config) {
+  config.transport = settings.transport;
+  config.algorithm = settings.algorithm;
+  config.trace = own_trace(config.trace, settings.trace);
+  config.link_costs = settings.link_costs;
+  config.slot_bytes = settings.slot_bytes;
+  config.sockets = std::max(settings.sockets, 1);
+  config.device_executor = static_cast<DeviceExecutor>(std::min<std::uint8_t>(
+      settings.device_executor, static_cast<std::uint8_t>(DeviceExecutor::finite)));
+  config.reproducible = settings.reproducible;
+  config.accumulate_wide = settings.accumulate_wide;
 }
 
 /// 64 bits that no other communicator draws.
@@ -36,54 +84,26 @@ std::uint64_t random_number() {
   return std::uint64_t{device()} << 32 | device();
 }
 
-void take_settings(const std::string& text, Config& config) {
-  std::istringstream lines(text);
-  std::string line;
-  std::getline(lines, config.transport);
-  std::getline(lines, config.algorithm);
-  std::getline(lines, config.trace);
-  std::getline(lines, config.link_costs);
-  int executor = 0;
-  lines >> config.slot_bytes >> config.sockets >> executor >> config.reproducible >>
-      config.accumulate_wide;
-  config.device_executor = static_cast<DeviceExecutor>(executor);
-}
-
-/// Puts the number of cores that this rank counts before the settings, on a line of its own.
-std::string with_cores(const std::string& settings) {
-  return std::to_string(std::max(1U, std::thread::hardware_concurrency())) + '\n' + settings;
-}
-
-/// Takes that line off each text, and returns the numbers.
-std::vector<int> take_cores(std::vector<std::string>& all) {
-  std::vector<int> cores;
-  for (std::string& text : all) {
-    cores.push_back(std::stoi(text));
-    text.erase(0, text.find('\n') + 1);
-  }
-  return cores;
-}
-
 }  // namespace
 
 Agreement agree(const std::shared_ptr<ControlChannel>& control, const Membership& membership,
                 const Config& config) {
   const int rank = membership.rank;
-  const std::string mine = settings_text(config);
-  std::vector<std::string> all =
-      control->exchange(with_cores(std::to_string(random_number()) + '\n' + mine));
-  Agreement agreed{.config = config};
-  agreed.oversubscribed = is_oversubscribed(membership.hosts(), take_cores(all), rank);
-  const std::size_t first_line = all[0].find('\n');
-  const std::string settings = all[0].substr(first_line + 1);
-  agreed.identity = std::stoull(all[0].substr(0, first_line));
-  if (settings != mine) {
+  const Said mine{.cores = static_cast<int>(std::max(1U, std::thread::hardware_concurrency())),
+                  .identity = random_number(),
+                  .settings = shared_settings(config)};
+  const std::vector<Said> all = exchange_values(control, mine);
+  Agreement agreed{.config = config, .identity = all[0].identity};
+  std::vector<int> cores;
+  for (const Said& said : all) cores.push_back(std::max(said.cores, 1));
+  agreed.oversubscribed = is_oversubscribed(membership.hosts(), cores, rank);
+  if (all[0].settings != mine.settings) {
     log(LogLevel::warn, rank,
         "this rank's settings differ from rank 0's, which hold for all ranks: transport, "
         "algorithm, trace, link costs, slot size, sockets, device executor, reproducible or "
         "accumulate");
   }
-  take_settings(settings, agreed.config);
+  take_settings(all[0].settings, agreed.config);
   if (agreed.config.slot_bytes > largest_slot_bytes) {
     throw Error(ErrorCode::configuration,
                 "RONDO_SLOT_BYTES=" + std::to_string(agreed.config.slot_bytes) + " is too large",

@@ -65,7 +65,7 @@ Work start_ragged(const State& state, const Call& call, const void* input, void*
 
 void check(const State& state, const Exchange& exchange) {
   const CommunicatorState& communicator = usable(state);
-  detail::check_exchange(exchange, communicator.rank(), communicator.size());
+  detail::check_exchange(exchange, communicator.rank(), communicator.size(), true);
 }
 
 void run(const State& state, const Exchange& exchange) {

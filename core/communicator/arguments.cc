@@ -2,7 +2,11 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
+#include <tuple>
 
+#include "core/base/readable.h"
+#include "core/memory/device_blocks.h"
 #include "core/schedule/layout.h"
 #include "rondo/error.h"
 
@@ -14,6 +18,8 @@ namespace {
   throw Error(ErrorCode::invalid_argument, what,
               {.rank = rank, .call = to_string(call), .remedy = remedy});
 }
+
+constexpr std::string_view count_remedy = "check the count, and that the memory has not been freed";
 
 /// A call with kinds that have names, so that it can be put in words.
 Call named(Call call) {
@@ -55,6 +61,18 @@ void check_accumulation(const Call& call, int rank) {
 
 }  // namespace
 
+std::string memory_obstacle(const void* begin, std::size_t bytes) {
+  constexpr std::size_t large = std::size_t{1} << 20;  // looking costs 0.2 us
+  if (bytes < large) return {};
+  const auto* const first = static_cast<const std::byte*>(begin);
+  const auto address = reinterpret_cast<std::uintptr_t>(begin);
+  const bool wraps = address > UINTPTR_MAX - bytes;
+  if (!wraps && is_readable(first) && is_readable(first + bytes - 1)) return {};
+  const auto devices = DeviceBlocks::of_process();
+  if (!wraps && devices->any() && devices->find(begin, bytes)) return {};
+  return std::to_string(bytes) + " bytes from there on are not all memory of this process";
+}
+
 void check_kinds(const Call& call, int rank, int ranks) {
   if (static_cast<std::size_t>(call.type) >= data_types.size()) {
     reject(named(call), rank, "unknown data type " + std::to_string(static_cast<int>(call.type)),
@@ -94,6 +112,10 @@ void check_call(const Call& call, const void* input, const void* output, int ran
     reject(call, rank, "input is null", "pass this rank's data");
   if (out.bytes > 0 && output == nullptr)
     reject(call, rank, "output is null", "pass memory for the result");
+  for (const auto& [name, pointer, bytes] :
+       {std::tuple("input", input, in.bytes), std::tuple("output", output, out.bytes)})
+    if (const std::string why = memory_obstacle(pointer, bytes); !why.empty())
+      reject(call, rank, std::string(name) + ": " + why, std::string(count_remedy));
   if (!overlaps(in, out)) return;
   if (call.collective == Collective::all_to_all) {
     reject(call, rank, "all_to_all cannot work in place",
@@ -133,6 +155,8 @@ void check_message(const Call& call, const void* buffer, int peer, int rank, int
   }
   if (call.count > 0 && buffer == nullptr)
     reject(call, rank, "buffer is null", "pass memory for the message");
+  const std::string why = memory_obstacle(buffer, call.count * size_of(call.type));
+  if (!why.empty()) reject(call, rank, "buffer: " + why, std::string(count_remedy));
 }
 
 }  // namespace rondo::detail

@@ -1,6 +1,9 @@
 // Checks of a call's arguments before anything is sent. Private to core/communicator.
 #pragma once
 
+#include <cstddef>
+#include <string>
+
 #include "core/plan/ragged.h"
 
 namespace rondo::detail {
@@ -10,6 +13,10 @@ void check_kinds(const Call& call, int rank, int ranks);
 void check_call(const Call& call, const void* input, const void* output, int rank, int ranks,
                 Counts counts = {});
 void check_message(const Call& call, const void* buffer, int peer, int rank, int ranks);
+
+/// Why so many bytes from there on cannot be this process's; empty: they may be. Looks at both ends of
+/// what is large, so a wrong count is told before it is a crash.
+std::string memory_obstacle(const void* begin, std::size_t bytes);
 
 /// The call with blocks of these counts, checked: as many as there are ranks, and no overflow.
 Shaped checked_shape(const Call& call, Counts counts, int rank, int ranks);

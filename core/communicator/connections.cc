@@ -7,6 +7,7 @@
 
 #include "core/base/log.h"
 #include "core/base/text.h"
+#include "core/control/exchange_values.h"
 #include "core/plan/cut.h"
 #include "core/plan/shared.h"
 #include "core/topology/measured_costs.h"
@@ -17,29 +18,31 @@ namespace rondo::detail {
 namespace {
 
 constexpr std::size_t alone_frame_bytes = std::size_t{1} << 20;  ///< where there are no channels
-constexpr const char* network = "network";
+/// What a rank tells the others of its transports.
+struct Reach {
+  std::vector<std::string> addresses{};  ///< by kind; empty where it does not use it
+  bool has_network = false;
+  std::int32_t short_frames = 1;  ///< that each of its channels holds
+  std::vector<Port> ports{};      ///< its own first
+  std::uint64_t frame_bytes = 0;  ///< its least slot
 
-std::string join(const std::vector<std::string>& parts) {
-  std::string text;
-  for (const std::string& part : parts) text += std::to_string(part.size()) + ":" + part;
-  return text;
-}
-
-std::vector<std::string> unjoin(const std::string& text) {
-  std::vector<std::string> parts;
-  for (std::size_t at = 0; at < text.size();) {
-    const std::size_t colon = text.find(':', at);
-    const std::size_t size = std::stoul(text.substr(at, colon - at));
-    parts.push_back(text.substr(colon + 1, size));
-    at = colon + 1 + size;
+  static void fields(auto& self, auto& archive) {
+    archive(self.addresses, self.has_network, self.short_frames, self.ports, self.frame_bytes);
   }
-  return parts;
-}
+};
 
 std::size_t kind_index(const Transport& transport) {
   const auto kinds = transport_kinds();
   const auto same = [&](const TransportKind& kind) { return kind.name == transport.name(); };
   return static_cast<std::size_t>(std::find_if(kinds.begin(), kinds.end(), same) - kinds.begin());
+}
+
+/// Throws where a rank says what none can mean.
+void check(const Reach& reach, std::size_t kinds, int rank) {
+  if (reach.addresses.size() == kinds && reach.short_frames >= 1 && reach.frame_bytes >= 1) return;
+  throw Error(ErrorCode::mismatch,
+              "rank " + std::to_string(rank) + " has other transports than this rank knows",
+              {.peer = rank, .remedy = "use the same version of rondo on every rank"});
 }
 
 }  // namespace
@@ -115,48 +118,44 @@ Transport* Connections::make_transport(const TransportKind& kind, const Membersh
 
 void Connections::connect(const std::shared_ptr<ControlChannel>& control) {
   const auto kinds = transport_kinds();
-  // Address by kind (empty where this rank does not use it), then what links it has, how many short
-  // frames its channels hold, its ports, and its least slot size.
-  std::vector<std::string> mine(kinds.size());
+  Reach mine{.addresses = std::vector<std::string>(kinds.size())};
   frame_bytes_ = alone_frame_bytes;
   topology_.short_frames = std::numeric_limits<int>::max();
-  std::vector<Port> ports;
   for (const auto& transport : transports_) {
-    std::ranges::copy(transport->ports(), std::back_inserter(ports));
-    mine[kind_index(*transport)] = transport->address();
+    std::ranges::copy(transport->ports(), std::back_inserter(mine.ports));
+    mine.addresses[kind_index(*transport)] = transport->address();
     frame_bytes_ = std::min(frame_bytes_, transport->slot_bytes());
     topology_.short_frames =
         std::min(topology_.short_frames, transport->depth_of(shortest_frame_bytes));
     if (transport->link_class() == LinkClass::network) topology_.links = LinkClass::network;
   }
-  mine.emplace_back(topology_.links == LinkClass::network ? network : "");
-  mine.push_back(std::to_string(topology_.short_frames));
-  mine.push_back(to_text(ports));
-  mine.push_back(std::to_string(frame_bytes_));
-  std::vector<std::vector<std::string>> all;
-  for (const std::string& blob : control->exchange(join(mine))) all.push_back(unjoin(blob));
+  mine.has_network = topology_.links == LinkClass::network;
+  mine.short_frames = topology_.short_frames;
+  mine.frame_bytes = frame_bytes_;
+  const std::vector<Reach> all = exchange_values(control, mine);
+  for (std::size_t rank = 0; rank < all.size(); ++rank)
+    check(all[rank], kinds.size(), static_cast<int>(rank));
   for (const auto& transport : transports_) {
     std::vector<std::string> addresses;
-    for (const auto& of_rank : all) addresses.push_back(of_rank[kind_index(*transport)]);
+    for (const auto& of_rank : all) addresses.push_back(of_rank.addresses[kind_index(*transport)]);
     transport->meet(std::move(addresses));
   }
   // One slow link, small slot or shallow channel anywhere decides for all: every rank must choose
   // and cut alike.
   topology_.hosts.resize(1 + static_cast<std::size_t>(*std::ranges::max_element(topology_.host)));
+  const auto host_of = [&](std::size_t rank) -> Host& {
+    return topology_.hosts[static_cast<std::size_t>(topology_.host[rank])];
+  };
   for (std::size_t rank = 0; rank < all.size(); ++rank) {
-    const std::vector<std::string>& of_rank = all[rank];
-    if (of_rank[kinds.size()] == network) topology_.links = LinkClass::network;
-    topology_.short_frames = std::min(topology_.short_frames, std::stoi(of_rank[kinds.size() + 1]));
-    add_ports(of_rank[kinds.size() + 2],
-              topology_.hosts[static_cast<std::size_t>(topology_.host[rank])]);
-    frame_bytes_ = std::min<std::size_t>(frame_bytes_, std::stoul(of_rank.back()));
+    if (all[rank].has_network) topology_.links = LinkClass::network;
+    topology_.short_frames = std::min(topology_.short_frames, all[rank].short_frames);
+    add_ports(all[rank].ports, host_of(rank));
+    frame_bytes_ = std::min<std::size_t>(frame_bytes_, all[rank].frame_bytes);
   }
   // By name, so that ports of the same name have the same number on all hosts.
   for (Host& host : topology_.hosts) std::ranges::sort(host.ports, {}, &Port::name);
   for (std::size_t rank = 0; rank < all.size(); ++rank)
-    topology_.port.push_back(
-        own_port(all[rank][kinds.size() + 2],
-                 topology_.hosts[static_cast<std::size_t>(topology_.host[rank])]));
+    topology_.port.push_back(own_port(all[rank].ports, host_of(rank)));
 }
 
 void Connections::connect_direct(const std::shared_ptr<ControlChannel>& control) {

@@ -1,9 +1,9 @@
 #include "core/communicator/derivation.h"
 
 #include <algorithm>
-#include <sstream>
 
 #include "core/control/call.h"
+#include "core/control/exchange_values.h"
 
 namespace rondo::detail {
 namespace {
@@ -32,8 +32,11 @@ std::shared_ptr<ControlChannel> Derivation::open_repair_channel() {
 
 std::optional<Membership> Derivation::split(const std::shared_ptr<ControlChannel>& control,
                                             int color, int key) {
-  const std::vector<std::string> all =
-      control->exchange(std::to_string(color) + " " + std::to_string(key));
+  struct Wish {
+    int color = 0;
+    int key = 0;
+  };
+  const std::vector<Wish> all = exchange_values(control, Wish{color, key});
   ++splits_;
   struct Candidate {
     int key;
@@ -41,11 +44,8 @@ std::optional<Membership> Derivation::split(const std::shared_ptr<ControlChannel
   };
   std::vector<Candidate> same;
   for (int peer = 0; peer < parent_.size(); ++peer) {
-    std::istringstream text(all[static_cast<std::size_t>(peer)]);
-    int its_color = 0;
-    int its_key = 0;
-    text >> its_color >> its_key;
-    if (its_color == color) same.push_back({its_key, peer});
+    const Wish& wish = all[static_cast<std::size_t>(peer)];
+    if (wish.color == color) same.push_back({wish.key, peer});
   }
   if (color < 0) return std::nullopt;
   std::stable_sort(same.begin(), same.end(),

@@ -7,6 +7,7 @@
 #include <string>
 
 #include "core/base/memory_range.h"
+#include "core/communicator/arguments.h"
 
 namespace rondo::detail {
 namespace {
@@ -97,6 +98,18 @@ class Check {
     }
   }
 
+  void memory(const void* buffer, const Blocks& blocks, const std::string& what) const {
+    int peer = 0;
+    for (const MemoryRange& block : places_of(buffer, blocks, exchange_.type)) {
+      const std::string why =
+          memory_obstacle(reinterpret_cast<const void*>(block.begin), block.bytes);
+      if (!why.empty())
+        reject("the " + what + " block of rank " + std::to_string(peer) + ": " + why,
+               "check the counts, and that the memory has not been freed");
+      ++peer;
+    }
+  }
+
   void own_blocks() const {
     const auto self = static_cast<std::size_t>(rank_);
     const std::size_t sent = exchange_.sent.counts[self];
@@ -141,12 +154,16 @@ class Check {
 
 }  // namespace
 
-void check_exchange(const Exchange& exchange, int rank, int ranks) {
+void check_exchange(const Exchange& exchange, int rank, int ranks, bool in_host_memory) {
   const Check check(exchange, rank, ranks);
   check.type();
   check.side(exchange.input, exchange.sent, "sent");
   check.side(exchange.output, exchange.received, "received");
   check.own_blocks();
+  if (in_host_memory) {
+    check.memory(exchange.input, exchange.sent, "sent");
+    check.memory(exchange.output, exchange.received, "received");
+  }
   check.overlap();
 }
 

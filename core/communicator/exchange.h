@@ -21,7 +21,8 @@ struct Exchange {
 
 /// Throws Error{invalid_argument} that says what is wrong: lists of another length, places beyond
 /// the address space, no memory, blocks that overlap what is written, own blocks that differ.
-void check_exchange(const Exchange& exchange, int rank, int ranks);
+/// `in_host_memory`: that it is there can be looked at.
+void check_exchange(const Exchange& exchange, int rank, int ranks, bool in_host_memory = false);
 
 /// The exchange as the ranks log it: what they have in common.
 Call call_of(const Exchange& exchange);

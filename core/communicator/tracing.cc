@@ -4,9 +4,10 @@
 #include <atomic>
 #include <cstdio>
 #include <random>
-#include <sstream>
+#include <string_view>
 
 #include "core/base/log.h"
+#include "core/control/exchange_values.h"
 
 namespace rondo::detail {
 namespace {
@@ -20,6 +21,19 @@ std::string random_name() {
   std::snprintf(digits.data(), digits.size(), "%08x%08x", device(), device());
   return digits.data();
 }
+
+/// It becomes a part of file names.
+bool is_hexadecimal(std::string_view text) {
+  return text.find_first_not_of("0123456789abcdef") == std::string_view::npos;
+}
+
+/// What rank 0 tells the others of a trace.
+struct Run {
+  std::string name{};
+  bool is_first = false;  ///< of rank 0's process
+
+  static void fields(auto& self, auto& archive) { archive(self.name, self.is_first); }
+};
 
 /// The process's first traced world has the plain name. Global, since nothing else knows of all
 /// communicators that a process makes.
@@ -35,11 +49,13 @@ Tracing::Tracing(const Membership& membership, const Config& config, const std::
     : rank_(membership.rank), control_(control), hosts_(membership.hosts()) {
   if (config.trace.empty()) return;
   const bool world = membership.number == 0;
-  const std::string run = control_->exchange(
-      rank_ != 0 ? "" : random_name() + (world && first_world() ? " 1" : " 0"))[0];
+  const Run run =
+      exchange_values(control_, rank_ != 0 ? Run{} : Run{random_name(), world && first_world()})[0];
+  if (run.name.size() != random_name().size() || !is_hexadecimal(run.name))
+    throw Error(ErrorCode::mismatch, "rank 0 gave the trace no name", {.rank = rank_, .peer = 0});
   const HostInfo& here = hosts_[static_cast<std::size_t>(rank_)];
   trace::Origin origin{.path = config.trace,
-                       .run = run.substr(0, run.find(' ')),
+                       .run = run.name,
                        .communicator = world ? "world" : "part",
                        .rank = rank_,
                        .ranks = membership.size(),
@@ -47,7 +63,7 @@ Tracing::Tracing(const Membership& membership, const Config& config, const std::
                        .host = here.hostname,
                        .clock = here.host,
                        .over = over};
-  if (!run.ends_with(" 1")) origin.path += "." + origin.run.substr(0, 8);
+  if (!run.is_first) origin.path += "." + origin.run.substr(0, 8);
   origin.path += "." + std::to_string(rank_);
   recorder_ = std::make_unique<trace::Recorder>(std::move(origin), config.trace_limit);
   compare_clocks();
@@ -56,18 +72,19 @@ Tracing::Tracing(const Membership& membership, const Config& config, const std::
 void Tracing::compare_clocks() {
   const auto with_root = [&](const HostInfo& host) { return host.host == hosts_[0].host; };
   if (std::ranges::all_of(hosts_, with_root)) return;
+  struct Times {
+    std::int64_t sent = 0;
+    std::int64_t received = 0;  ///< of the meeting before
+  };
   std::vector<trace::Meeting> meetings;
   std::int64_t received = 0;
   for (int number = 0; number <= meetings_in_a_row; ++number) {
     const std::int64_t sent = trace::Recorder::now();
     // When this meeting begins, and when the one before ended.
-    std::istringstream root(
-        control_->exchange(std::to_string(sent) + " " + std::to_string(received))[0]);
+    const Times root = exchange_values(control_, Times{sent, received})[0];
     received = trace::Recorder::now();
-    trace::Meeting meeting{.sent = sent, .received = received};
-    std::int64_t before = 0;
-    root >> meeting.root_sent >> before;
-    if (!meetings.empty()) meetings.back().root_received = before;
+    if (!meetings.empty()) meetings.back().root_received = root.received;
+    const trace::Meeting meeting{.sent = sent, .received = received, .root_sent = root.sent};
     if (number < meetings_in_a_row) meetings.push_back(meeting);
   }
   const auto offset = trace::estimate(meetings);

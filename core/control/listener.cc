@@ -6,6 +6,8 @@
 #include <chrono>
 #include <utility>
 
+#include "core/base/log.h"
+#include "core/base/socket_options.h"
 #include "core/control/stream.h"
 #include "rondo/error.h"
 
@@ -79,7 +81,11 @@ void Listener::accept_next() {
     accepting_ = false;
     if (!error) {
       if (!spare_) reserve();
-      welcome_(std::move(socket));
+      try {
+        welcome_(std::move(socket));
+      } catch (const std::exception& failure) {  // no memory, say: others may still come
+        log(LogLevel::warn, -1, std::string("dropped a connection: ") + failure.what());
+      }
       return accept_next();
     }
     // Most likely no descriptor is free. The spare one is for somebody who may be a rank; then

@@ -41,7 +41,7 @@ class Service::Server {
         ticker_(io_),
         ranks_(ranks) {
     listener_.accept([this](tcp::socket socket) { welcome_in(std::move(socket)); });
-    thread_ = quiet_thread("rondo-bootstrap", [this] { run_handlers(io_); });
+    thread_ = named_thread("rondo-bootstrap", [this] { run_handlers(io_); });
   }
 
   ~Server() {
@@ -302,7 +302,11 @@ void Service::Server::arm_ticker() {
   ticker_.expires_after(std::min<Coordinator::Clock::duration>(*next - clock_.now(), awake_step));
   ticker_.async_wait([this](const error_code& cancelled) {
     if (cancelled) return;
-    coordinator_->tick(clock_.now());
+    try {
+      coordinator_->tick(clock_.now());
+    } catch (const std::exception& error) {  // no memory, say: at the next tick there may be
+      log(LogLevel::warn, -1, std::string("in the coordinator: ") + error.what());
+    }
     arm_ticker();
   });
 }

@@ -6,6 +6,8 @@
 #include <boost/asio/ip/address.hpp>
 #include <utility>
 
+#include "core/base/socket_options.h"
+
 namespace rondo::control {
 namespace {
 

@@ -1,11 +1,6 @@
 #include "core/control/stream.h"
 
-#include <fcntl.h>
-#include <netinet/in.h>
-#include <netinet/tcp.h>
 #include <pthread.h>
-#include <signal.h>
-#include <sys/socket.h>
 
 #include <boost/asio/buffer.hpp>
 #include <boost/asio/write.hpp>
@@ -37,10 +32,19 @@ void Stream::read() {
                               self->end(error == boost::asio::error::eof ? "" : error.message());
                               return;
                             }
-                            self->reader_.feed({self->received_.data(), count});
-                            self->consume();
+                            self->take(count);
                             if (self->socket_.is_open()) self->read();
                           });
+}
+
+/// What cannot be taken, for want of memory say, must not leave the other end waiting.
+void Stream::take(std::size_t count) {
+  try {
+    reader_.feed({received_.data(), count});
+    consume();
+  } catch (const std::exception& error) {
+    end(std::string("what it sent could not be taken: ") + error.what());
+  }
 }
 
 /// Handlers may close the stream at any message.
@@ -105,20 +109,6 @@ void Stream::end(const std::string& why) {
   if (closed) closed(why);
 }
 
-void set_socket_options(int descriptor) {
-  const auto set = [&](int level, int option, int value) {
-    ::setsockopt(descriptor, level, option, &value, sizeof(value));
-  };
-  ::fcntl(descriptor, F_SETFD, FD_CLOEXEC);
-  set(IPPROTO_TCP, TCP_NODELAY, 1);
-  // A machine that vanishes without a word is noticed after 10 + 3 * 5 seconds.
-  set(SOL_SOCKET, SO_KEEPALIVE, 1);
-  set(IPPROTO_TCP, TCP_KEEPIDLE, 10);
-  set(IPPROTO_TCP, TCP_KEEPINTVL, 5);
-  set(IPPROTO_TCP, TCP_KEEPCNT, 3);
-  set(IPPROTO_TCP, TCP_USER_TIMEOUT, 25000);
-}
-
 void run_handlers(boost::asio::io_context& io) {
   for (;;) {
     try {
@@ -130,22 +120,8 @@ void run_handlers(boost::asio::io_context& io) {
   }
 }
 
-std::thread quiet_thread(const char* name, std::function<void()> body) {
-  struct Quiet {  // inherited by the new thread
-    sigset_t before{};
-    Quiet() {
-      sigset_t all;
-      sigfillset(&all);
-      pthread_sigmask(SIG_SETMASK, &all, &before);
-    }
-    ~Quiet() { pthread_sigmask(SIG_SETMASK, &before, nullptr); }
-    Quiet(const Quiet&) = delete;
-    Quiet& operator=(const Quiet&) = delete;
-  };
-  std::thread thread = [&] {
-    const Quiet quiet;
-    return start_thread(std::move(body));
-  }();
+std::thread named_thread(const char* name, std::function<void()> body) {
+  std::thread thread = start_thread(std::move(body));
   pthread_setname_np(thread.native_handle(), name);
   return thread;
 }

@@ -48,6 +48,7 @@ class Stream : public std::enable_shared_from_this<Stream> {
 
  private:
   void read();
+  void take(std::size_t count);
   void consume();
   void write();
   void end(const std::string& why);
@@ -62,14 +63,11 @@ class Stream : public std::enable_shared_from_this<Stream> {
   std::deque<Bytes> waiting_;  ///< the front one is being written
 };
 
-/// No delay, keep-alive probes, closed in programs that this process starts.
-void set_socket_options(int descriptor);
-
 /// Runs handlers until stopped or out of work. One that throws (no memory, say) is logged and
 /// forgotten: the program's own threads go on, and deadlines hold.
 void run_handlers(boost::asio::io_context& io);
 
-/// A thread that takes none of the program's signals. Throws Error{system} where none is left.
-std::thread quiet_thread(const char* name, std::function<void()> body);
+/// Throws Error{system} where none is left. `name` is for debuggers.
+std::thread named_thread(const char* name, std::function<void()> body);
 
 }  // namespace rondo::control

@@ -5,6 +5,7 @@
 #include <condition_variable>
 
 #include "core/base/awake.h"
+#include "core/base/socket_options.h"
 #include "core/control/connect.h"
 #include "core/control/control.h"
 #include "core/control/coordinator.h"
@@ -96,7 +97,7 @@ class TcpControl final : public Control,
                                        std::move(joined.reader), true);
     stream_->start({.received = [this](const Message& message) { received(message); },
                     .closed = [this](const std::string&) { closed(); }});
-    thread_ = quiet_thread("rondo-control", [this] { run_handlers(io_); });
+    thread_ = named_thread("rondo-control", [this] { run_handlers(io_); });
   }
 
   ~TcpControl() override { depart(); }

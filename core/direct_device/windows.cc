@@ -4,8 +4,8 @@
 #include <atomic>
 #include <memory>
 
-#include "core/base/archive.h"
 #include "core/base/log.h"
+#include "core/control/exchange_values.h"
 #include "core/cuda/links.h"
 #include "core/direct_device/descriptors.h"
 
@@ -143,8 +143,7 @@ std::uint32_t Windows::add(detail::CommunicatorState* state, const void* buffer,
   } catch (const std::exception& error) {
     mine.obstacle = error.what();
   }
-  std::vector<Offer> offers;
-  for (const std::string& said : state->exchange(pack(mine))) offers.push_back(unpack<Offer>(said));
+  const std::vector<Offer> offers = exchange_values(state, mine);
   if (const std::string why = obstacle(offers); !why.empty()) return staged(why);
   // From here on nobody may leave the others waiting: the next exchange reports what goes wrong.
   Window window;

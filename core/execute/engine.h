@@ -111,7 +111,7 @@ class Engine {
   std::byte* local(const Instance& instance, const Chunk& chunk, std::uint32_t piece);
   /// `call` is a message.
   [[noreturn]] void throw_mismatch(const Call& call, int peer) const;
-  void check_length(const Frame& frame, std::size_t bytes, const Call& call, int peer) const;
+  void check_length(std::size_t came, std::size_t due, const Call& call, int peer) const;
   /// Reports a frame of another call; true when it is one.
   bool foreign(const Operation& operation, int peer, std::uint64_t fingerprint);
   /// The caller's results are complete.

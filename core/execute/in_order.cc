@@ -72,7 +72,7 @@ const Frame* Engine::due(const Operation& operation, const ShortOp& op, int peer
   } else if (head->fingerprint != op.fingerprint) {
     throw_mismatch(message_between(op.elements, operation.prepared->call.type), peer);
   }
-  check_length(*head, op.bytes, operation.prepared->call, peer);
+  check_length(head->payload.size(), op.bytes, operation.prepared->call, peer);
   return head;
 }
 

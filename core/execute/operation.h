@@ -14,6 +14,14 @@
 
 namespace rondo::detail {
 
+/// Whether it is progress that `more` bytes of a frame moved behind the first `moved`: where they
+/// complete 4 KiB. A trickle is none, or a peer that sends a byte now and then would never be taken
+/// for silent. The end of a frame is progress by itself.
+constexpr bool is_progress(std::uint32_t moved, std::size_t more) {
+  constexpr std::size_t least = 4096;
+  return (moved + more) / least != moved / least;
+}
+
 /// An instance is one op of one pass. Instances are numbered in order: each op in turn, with an
 /// instance for each of the interleaved passes. Those below `base` are complete. For the `window`
 /// after it, `complete` has a bit each. Only the holder of the progress lock touches it, except

@@ -145,8 +145,9 @@ void Engine::count_frame(int peer, std::size_t bytes, bool first) {
 bool Engine::receive_in_place(const Instance& instance, ReceiveChannel& in, int peer,
                               std::size_t bytes) {
   if (instance.moved == 0) {
-    const auto fingerprint = in.fingerprint();
-    if (!fingerprint || foreign(instance.operation, peer, *fingerprint)) return false;
+    const std::optional<FrameHead> head = in.frame_head();
+    if (!head || foreign(instance.operation, peer, head->fingerprint)) return false;
+    check_length(head->bytes, bytes, instance.operation.prepared->call, peer);
   }
   const std::span<std::byte> rest{local(instance, instance.op.into, 0) + instance.moved,
                                   bytes - instance.moved};
@@ -158,7 +159,7 @@ bool Engine::receive_in_place(const Instance& instance, ReceiveChannel& in, int 
 
 std::uint32_t Engine::note_in_place(const Instance& instance, std::int64_t before,
                                     std::size_t bytes) {
-  if (bytes > 0) moved_in_place_ = true;
+  if (is_progress(instance.moved, bytes)) moved_in_place_ = true;
   if (trace_ != nullptr && bytes > 0 && instance.moved == 0) note_begin(instance, before);
   return static_cast<std::uint32_t>(bytes);  // a frame is at most 1 MiB long
 }
@@ -174,16 +175,16 @@ bool Engine::frames_arrived(const Instance& instance, std::size_t bytes) {
     if (head == nullptr || foreign(instance.operation, operand.peer, head->fingerprint))
       return false;
     frame = *head;
-    check_length(frame, bytes, instance.operation.prepared->call, operand.peer);
+    check_length(frame.payload.size(), bytes, instance.operation.prepared->call, operand.peer);
   }
   return true;
 }
 
-void Engine::check_length(const Frame& frame, std::size_t bytes, const Call& call, int peer) const {
-  if (frame.payload.size() == bytes) return;
+void Engine::check_length(std::size_t came, std::size_t due, const Call& call, int peer) const {
+  if (came == due) return;
   throw Error(ErrorCode::internal,
-              "a frame of " + std::to_string(frame.payload.size()) + " bytes came where " +
-                  std::to_string(bytes) + " were due",
+              "a frame of " + std::to_string(came) + " bytes came where " + std::to_string(due) +
+                  " were due",
               {.rank = rank_, .peer = peer, .call = to_string(call)});
 }
 

@@ -2,8 +2,8 @@
 
 #include <fcntl.h>
 #include <sys/mman.h>
-#include <sys/stat.h>
 
+#include "core/base/sealed.h"
 #include "core/memory/available.h"
 
 namespace rondo {
@@ -76,11 +76,7 @@ void give_back(const SharedMemory& memory) noexcept {
 }
 
 Mapping map_shared_memory(int descriptor, std::size_t bytes) {
-  struct stat status {};
-  if (bytes == 0 || ::fstat(descriptor, &status) != 0 ||
-      static_cast<std::size_t>(status.st_size) < bytes) {
-    return {};
-  }
+  if (bytes == 0 || !is_sealed(descriptor, bytes)) return {};
   std::byte* const start = map(descriptor, bytes, MAP_POPULATE);
   return start == nullptr ? Mapping() : Mapping(start, bytes);
 }

@@ -50,7 +50,7 @@ SharedMemory make_shared_memory(std::size_t bytes, const std::string& what,
 void give_back(const SharedMemory& memory) noexcept;
 
 /// Maps `bytes` of memory that another process made, pages present; empty when address space or
-/// memory for page tables is short, or when the file is shorter.
+/// memory for page tables is short, or when the file is shorter or may be cut.
 Mapping map_shared_memory(int descriptor, std::size_t bytes);
 
 }  // namespace rondo

@@ -7,8 +7,8 @@
 #include <new>
 #include <sstream>
 
-#include "core/base/archive.h"
 #include "core/base/log.h"
+#include "core/control/exchange_values.h"
 #include "core/resident/co_residency.h"
 #include "core/schedule/layout.h"
 
@@ -100,9 +100,7 @@ std::shared_ptr<Executor> Executor::make(const std::shared_ptr<detail::Communica
   } catch (const std::exception& error) {
     mine.obstacle = error.what();
   }
-  std::vector<Candidate> candidates;
-  for (const std::string& said : state->exchange(pack(mine)))
-    candidates.push_back(unpack<Candidate>(said));
+  const std::vector<Candidate> candidates = exchange_values(state, mine);
   const std::string obstacle = obstacle_of(candidates);
   tell(*state, obstacle);
   return obstacle.empty() ? made : nullptr;

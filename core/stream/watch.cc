@@ -1,8 +1,10 @@
 #include "core/stream/watch.h"
 
-#include <system_error>
 #include <thread>
 #include <utility>
+
+#include "core/base/threads.h"
+#include "rondo/error.h"
 
 namespace rondo::stream {
 namespace {
@@ -59,11 +61,11 @@ int Watch::look() {
   if (question_->is_asked.exchange(true, std::memory_order_relaxed)) return status;
   question_->asked_at.store(now, std::memory_order_relaxed);
   try {
-    std::thread([question = question_] {
+    start_thread([question = question_] {
       question->ask();
       question->is_asked.store(false, std::memory_order_relaxed);
     }).detach();
-  } catch (const std::system_error&) {
+  } catch (const Error&) {
     question_->is_asked.store(false, std::memory_order_relaxed);  // no thread left: next time
   }
   return status;

@@ -1,21 +1,26 @@
-// The ports that ranks tell each other of as they connect.
+// The ports that ranks tell each other of.
 #pragma once
 
 #include <span>
-#include <string>
-#include <string_view>
 
 #include "core/topology/topology.h"
 
 namespace rondo {
 
-/// "eth0=8e-11;mlx5_0:1=0": names and seconds a byte, to the last digit.
-std::string to_text(std::span<const Port> ports);
+/// What a rank tells the others of a port: its name and its speed.
+template <class Archive>
+void fields_of(const Port& port, Archive& archive) {
+  archive(port.name, port.beta);
+}
+template <class Archive>
+void fields_of(Port& port, Archive& archive) {
+  archive(port.name, port.beta);
+}
 
-/// The number, among its host's, of the port that a rank has told first: its own. 0 if it told none.
-int own_port(std::string_view text, const Host& host);
-
-/// Adds those that other ranks of the host have not told yet. What is no port is left out.
-void add_ports(std::string_view text, Host& host);
+/// Adds the ports of a rank to those of its host, each name once. Ports that no rank can mean are
+/// left out.
+void add_ports(std::span<const Port> ports, Host& host);
+/// Which of its host's ports a rank uses: the first that it named. 0 where it named none.
+int own_port(std::span<const Port> ports, const Host& host);
 
 }  // namespace rondo

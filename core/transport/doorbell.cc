@@ -4,7 +4,6 @@
 #include <linux/futex.h>
 #include <sys/eventfd.h>
 #include <sys/mman.h>
-#include <sys/stat.h>
 #include <sys/syscall.h>
 
 #include <cerrno>
@@ -14,6 +13,7 @@
 #include <system_error>
 #include <utility>
 
+#include "core/base/sealed.h"
 #include "rondo/error.h"
 
 namespace rondo {
@@ -110,9 +110,7 @@ void Doorbell::interrupt() noexcept {
 }
 
 PeerDoorbell::PeerDoorbell(std::span<UniqueFd> passed) {
-  struct stat status {};
-  if (passed.empty() || passed.size() > 2 || ::fstat(passed[0].get(), &status) != 0 ||
-      status.st_size < static_cast<off_t>(Doorbell::page_bytes)) {
+  if (passed.empty() || passed.size() > 2 || !is_sealed(passed[0].get(), Doorbell::page_bytes)) {
     throw Error(ErrorCode::internal, "a peer passed something that is not a doorbell page");
   }
   word_ = map_word(passed[0].get());

@@ -22,7 +22,7 @@ std::size_t SendChannel::send_from(std::span<const std::byte>, std::uint64_t) {
   throw_undeclared("send_from()");
 }
 
-std::optional<std::uint64_t> ReceiveChannel::fingerprint() { throw_undeclared("fingerprint()"); }
+std::optional<FrameHead> ReceiveChannel::frame_head() { throw_undeclared("frame_head()"); }
 
 std::size_t ReceiveChannel::receive_into(std::span<std::byte>) {
   throw_undeclared("receive_into()");

@@ -46,6 +46,12 @@ struct Frame {
   std::span<const std::byte> payload{};
 };
 
+/// What is known of a frame before its payload.
+struct FrameHead {
+  std::uint64_t fingerprint = 0;
+  std::size_t bytes = 0;
+};
+
 class SendChannel {
  public:
   virtual ~SendChannel() = default;
@@ -85,12 +91,12 @@ class ReceiveChannel {
   virtual void release() = 0;
 
   /// Optional, declared by receives_into_place(): the head frame's payload goes straight to its
-  /// destination. fingerprint() is set once the head frame's header has arrived; receive_into()
+  /// destination. frame_head() is set once the head frame's header has arrived; receive_into()
   /// fills a prefix of `destination` from that frame and returns its length (0: try again later).
   /// A frame that was begun by receive_into() is finished by it; a finished frame is released.
   /// An empty frame is taken by peek() and release().
   virtual bool receives_into_place() const { return false; }
-  virtual std::optional<std::uint64_t> fingerprint();
+  virtual std::optional<FrameHead> frame_head();
   virtual std::size_t receive_into(std::span<std::byte> destination);
 };
 

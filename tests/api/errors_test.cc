@@ -37,6 +37,18 @@ TEST_CASE("arguments are checked before anything is sent") {
     expect(
         error_of([&] { comm.all_reduce(data.data(), data.data(), 1, static_cast<DataType>(99)); }),
         ErrorCode::invalid_argument, "data type 99");
+    // More than there is memory behind the buffer.
+    for (const std::size_t count : {std::size_t{1} << 40, std::size_t{1} << 56}) {
+      const std::string words = " bytes from there on are not all memory of this process";
+      expect(error_of([&] { comm.all_reduce(data.data(), data.data(), count, f32); }),
+             ErrorCode::invalid_argument, words);
+      expect(error_of([&] { comm.broadcast(data.data(), data.data(), count, f32, 0); }),
+             ErrorCode::invalid_argument, words);
+      expect(error_of([&] { comm.send(data.data(), count, f32, 1 - comm.rank()); }),
+             ErrorCode::invalid_argument, "buffer: " + std::to_string(4 * count) + words);
+      expect(error_of([&] { comm.recv(data.data(), count, f32, 1 - comm.rank()); }),
+             ErrorCode::invalid_argument, words);
+    }
     for (const auto& op : reduce_operators) {
       if (!op.bitwise) continue;
       const std::string words = std::string(op.name) + " combines the bits of integers, not of ";

@@ -92,6 +92,8 @@ TEST_CASE("bad arguments of all_to_all_v are refused before anything is sent") {
     expect_bad("the buffer of received blocks is null", [&] { call({two}, {two}, nullptr); });
     const Sizes far{0, most - 1};
     expect_bad("exceeds the address space", [&] { call({two, far}, {two}, b.data()); });
+    const Sizes vast{std::size_t{1} << 40, std::size_t{1} << 40};
+    expect_bad("the sent block of rank 0: ", [&] { call({vast, zero}, {vast}, b.data()); });
     expect_bad("received blocks overlap", [&] {
       const Sizes close{0, 1};
       call({two}, {two, close}, b.data());

@@ -100,6 +100,25 @@ TEST_CASE("rank 0's settings hold for all, and a rank that has others says so") 
   CHECK(count_of(result.error, "settings differ from rank 0's") == 2);
 }
 
+TEST_CASE("rank 0 decides whether there is a trace, but not where others write theirs") {
+  const auto folder =
+      std::filesystem::temp_directory_path() / ("rondo_trace." + std::to_string(::getpid()));
+  std::filesystem::create_directory(folder);
+  const auto file = [](const std::filesystem::path& place, int rank) {
+    return place / ("of_job." + std::to_string(rank));
+  };
+  const auto result = finish(job_of(
+      2, {}, {"0:set=RONDO_TRACE=" + (folder / "of_job").string(), "join", "call=all_reduce,100"}));
+  INFO(result.output << "\n" << result.error);
+  CHECK(result.status == 0);
+  const auto here = std::filesystem::current_path();
+  CHECK(std::filesystem::exists(file(folder, 0)));
+  CHECK_FALSE(std::filesystem::exists(file(folder, 1)));
+  CHECK(std::filesystem::exists(file(here, 1)));
+  std::filesystem::remove(file(here, 1));
+  std::filesystem::remove_all(folder);
+}
+
 TEST_CASE("RONDO_LINK_COSTS decides which algorithm carries calls between hosts; rank 0's holds") {
   const auto result_with = [](const std::string& who, const std::string& costs) {
     auto result = finish(job_of(

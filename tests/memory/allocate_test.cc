@@ -125,6 +125,12 @@ TEST_CASE("a window's descriptor shows the same pages, and they cannot be taken 
   mapping.data()[0] = std::byte{43};
   CHECK(bytes_of(memory)[0] == std::byte{43});
   CHECK(!map_shared_memory(handle->descriptor.get(), 8193));
+  // Whoever passed it could cut it under its reader.
+  const UniqueFd unsealed(::memfd_create("unsealed", MFD_CLOEXEC | MFD_ALLOW_SEALING));
+  REQUIRE(::ftruncate(unsealed.get(), 8192) == 0);
+  CHECK(!map_shared_memory(unsealed.get(), 8192));
+  CHECK(::fcntl(unsealed.get(), F_ADD_SEALS, F_SEAL_SHRINK) == 0);
+  CHECK(map_shared_memory(unsealed.get(), 8192));
 }
 
 TEST_CASE("freed pages are given back though a peer still maps them", "[memory]") {

@@ -29,6 +29,7 @@ Command node(const Testbed& testbed, int host, const Words& options, const Words
   words.insert(words.end(), script.begin(), script.end());
   Command command;
   command.words = testbed.on(host, words);
+  command.environment = {"RONDO_SECRET=known to both nodes"};
   return command;
 }
 
@@ -64,6 +65,36 @@ TEST_CASE("two hosts by hand: shared memory within each, TCP between them") {
               count_of(process->output(), "over tcp+shm") ==
           2);
   }
+}
+
+TEST_CASE("a job of several hosts without a secret says once that it is open") {
+  const Testbed testbed(2);
+  Command one = node(testbed, 0, {}, {"join", "say=done"});
+  Command other = node(testbed, 1, {}, {"join", "say=done"});
+  one.environment.clear();
+  other.environment.clear();
+  Process first(one);
+  Process second(other);
+  CHECK(first.wait() == 0);
+  CHECK(second.wait() == 0);
+  CHECK(count_of(first.error(), "this job has no secret: whoever reaches its ports can join") == 1);
+  CHECK(trouble(second.error()) == "");
+}
+
+TEST_CASE("hosts with different secrets do not meet, and each says why") {
+  const Testbed testbed(2);
+  const auto with = [&](int host, const std::string& secret) {
+    Command command = node(testbed, host, {}, {"join", "say=done"});
+    command.environment = {"RONDO_BOOTSTRAP_TIMEOUT=3", "RONDO_SECRET=" + secret};
+    return command;
+  };
+  Process first(with(0, "the one of the first"));
+  Process second(with(1, "the one of the second"));
+  CHECK(first.wait() == 3);
+  CHECK(second.wait() == 3);
+  CHECK(contains(first.output() + first.error(), "ranks 2-3 of 4 did not join"));
+  CHECK(contains(second.output() + second.error(),
+                 "the service there has another secret, so it belongs to another job"));
 }
 
 TEST_CASE("a pulled cable is an error on both hosts within the deadline, naming the other side") {

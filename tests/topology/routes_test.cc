@@ -1,8 +1,10 @@
 // Routes by fabric, and what the simulator's clock says where ranks share links.
 #include "core/topology/routes.h"
 
+#include <cmath>
 #include <set>
 
+#include "core/base/archive.h"
 #include "core/schedule/simulate.h"
 #include "core/topology/generate.h"
 #include "core/topology/ports.h"
@@ -141,22 +143,33 @@ TEST_CASE("an uplink that groups share shows as contention") {
   CHECK(seconds(cluster(4, 1, 1, thin), {{0, 1}, {2, 3}}) == Approx(alpha + bytes * port_beta));
 }
 
-TEST_CASE("ports survive their text form, and each counts once for a host") {
+TEST_CASE("ports survive the way to other ranks, and each counts once for a host") {
   const std::vector<Port> ports{{.name = "eth0", .beta = 8e-11},
                                 {.name = "mlx5_0:1", .beta = 1.0 / 3e9},
                                 {.name = "veth=1", .beta = 0}};
   Host host;
-  for (int rank = 0; rank < 2; ++rank) add_ports(to_text(ports), host);
-  add_ports("", host);
-  add_ports("eth1;=1e-10;eth2=;eth3=-1;eth4=nan", host);
+  std::string bytes;
+  FieldWriter writer(bytes);
+  writer(ports);
+  std::vector<Port> heard;
+  FieldReader reader(bytes);
+  reader(heard);
+  for (int rank = 0; rank < 2; ++rank) add_ports(heard, host);
+  add_ports({}, host);
+  add_ports(std::vector<Port>{{.beta = 1e-10},
+                              {.name = "eth3", .beta = -1},
+                              {.name = "eth4", .beta = std::nan("")},
+                              {.name = "eth5", .beta = INFINITY}},
+            host);
   REQUIRE(host.ports.size() == ports.size());
   for (std::size_t i = 0; i < ports.size(); ++i) {
     CHECK(host.ports[i].name == ports[i].name);
     CHECK(host.ports[i].beta == ports[i].beta);
   }
-  CHECK(own_port("mlx5_0:1=8e-11;eth0=1e-10", host) == 1);
-  CHECK(own_port("veth=1=0", host) == 2);
-  CHECK(own_port("", host) == 0);
+  CHECK(own_port(std::vector<Port>{{.name = "mlx5_0:1"}, {.name = "eth0"}}, host) == 1);
+  CHECK(own_port(std::vector<Port>{{.name = "veth=1"}}, host) == 2);
+  CHECK(own_port(std::vector<Port>{{.name = "unheard of"}}, host) == 0);
+  CHECK(own_port({}, host) == 0);
 }
 
 TEST_CASE("a schedule of other ranks than the topology's is refused") {

@@ -156,11 +156,11 @@ class WrappedReceiver final : public ReceiveChannel {
 
   bool receives_into_place() const override { return inner_.receives_into_place(); }
 
-  std::optional<std::uint64_t> fingerprint() override {
+  std::optional<FrameHead> frame_head() override {
     mood_.check(peer_);
-    const auto fingerprint = inner_.fingerprint();
-    if (!fingerprint || reluctance_.refuses(mood_.mischief.delay_looks)) return std::nullopt;
-    return fingerprint;
+    const auto head = inner_.frame_head();
+    if (!head || reluctance_.refuses(mood_.mischief.delay_looks)) return std::nullopt;
+    return head;
   }
 
   std::size_t receive_into(std::span<std::byte> destination) override {

@@ -70,13 +70,14 @@ struct MixedReceiver {
   }
 
   void read_part() {
-    const auto fingerprint = in.fingerprint();
-    if (!fingerprint) return;
-    place.resize(frames[number].size());
+    const auto head = in.frame_head();
+    if (!head) return;
+    if (head->bytes != frames[number].size()) throw std::runtime_error("a frame of another length");
+    place.resize(head->bytes);
     const std::size_t most = std::min<std::size_t>(1 + dice() % 5000, place.size() - begun);
     begun += in.receive_into(std::span(place).subspan(begun, most));
     if (begun < place.size()) return;
-    check(*fingerprint, place);
+    check(head->fingerprint, place);
     begun = 0;
   }
 

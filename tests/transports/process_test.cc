@@ -1,7 +1,9 @@
 // Transports between processes: they carry frames, and notice when the other process is killed.
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
+#include <filesystem>
 #include <optional>
 #include <string>
 
@@ -53,6 +55,16 @@ struct Rank {
   ReceiveChannel* in = nullptr;
 };
 
+/// How many sockets this process holds, as its /proc says.
+int sockets_here() {
+  int count = 0;
+  for (const auto& entry : std::filesystem::directory_iterator("/proc/self/fd")) {
+    struct stat status {};
+    if (::stat(entry.path().c_str(), &status) == 0 && S_ISSOCK(status.st_mode)) ++count;
+  }
+  return count;
+}
+
 /// The child sends back what it gets until it is killed.
 std::string echo(const Variant& variant, const Pipe& from_parent, const Pipe& to_parent) {
   Rank rank(variant, 1, from_parent, to_parent);
@@ -95,6 +107,19 @@ class FewDescriptors {
  private:
   rlimit old_{};
 };
+
+TEST_CASE("a child by fork() holds none of a transport's sockets") {
+  for (const Variant& variant : plain_variants()) {
+    CAPTURE(variant.name);
+    if (variant.kind->name == "local") continue;  // has none
+    const int before = sockets_here();
+    World world(variant);
+    send(world, world[0].sender(1, 0), pattern(1, 0, 100), 4);
+    CHECK(receive(world, world[1].receiver(0, 0)).fingerprint == 4);
+    CHECK(sockets_here() > before);
+    CHECK(Child([] { return std::to_string(sockets_here()); }).report() == std::to_string(before));
+  }
+}
 
 TEST_CASE("no file descriptors left is said so", "[transports]") {
   const Variant variant = GENERATE(from_range(crossing_variants()));

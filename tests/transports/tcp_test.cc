@@ -191,7 +191,7 @@ std::string failure_after_reset(std::span<const std::byte> sent) {
               CHECK(in.peek() == nullptr);
               int unread = 0;
               return ::ioctl(socket.get(), SIOCOUTQ, &unread) == 0 && unread == 0 &&
-                     in.fingerprint().has_value() == (sent.size() >= sizeof(tcp::FrameHeader));
+                     in.frame_head().has_value() == (sent.size() >= sizeof(tcp::FrameHeader));
             }) == "none");
     reset(std::move(socket));
   }
@@ -214,7 +214,7 @@ TEST_CASE("tcp: a reset connection is told from one that was closed", "[transpor
 TEST_CASE("tcp: a reset of one of two possible connections is told, too", "[transports]") {
   tcp::StreamReader reader(8192, {.rank = 1, .peer = 0});
   std::array<UniqueFd, 2> ends = connected_pair();
-  reader.incoming().add(std::make_shared<const UniqueFd>(std::move(ends[0])), true, false);
+  reader.incoming().add(std::make_shared<const UnforkedFd>(std::move(ends[0])), true, false);
   reader.incoming().add_no_more();
   reset(std::move(ends[1]));
   CHECK(failure([&] { return reader.header(0) != nullptr; }).find("it was reset") !=
@@ -268,7 +268,7 @@ TEST_CASE("tcp: a peer that sends without end and takes nothing keeps no rank fr
     }
     ::shutdown(peer.get(), SHUT_RDWR);
   });
-  tcp::deliver({std::make_shared<const UniqueFd>(std::move(leaver))});
+  tcp::deliver({std::make_shared<const UnforkedFd>(std::move(leaver))});
   CHECK(std::chrono::steady_clock::now() < end);
 }
 

@@ -57,7 +57,7 @@ void put(const Pair& pair, const std::byte* data, std::size_t bytes) {
 void take(const Pair& pair, std::byte* data, std::size_t bytes, bool in_place) {
   int spins = 0;
   if (in_place && bytes > 1024 && pair.in.receives_into_place()) {
-    while (!pair.in.fingerprint()) pair.wait(spins);
+    while (!pair.in.frame_head()) pair.wait(spins);
     for (std::size_t done = 0; done < bytes;) {
       const std::size_t got = pair.in.receive_into({data + done, bytes - done});
       if (got == 0) pair.wait(spins);

@@ -1,7 +1,8 @@
 #include "tools/rondorun/message.h"
 
+#include <algorithm>
 #include <array>
-#include <cstdio>
+#include <charconv>
 
 #include "tools/rondorun/launch_error.h"
 
@@ -16,18 +17,36 @@ static_assert(words.size() == static_cast<std::size_t>(MessageKind::finished) + 
 
 constexpr std::size_t longest_header = 80;
 constexpr std::size_t longest_body = std::size_t{1} << 26;
+/// What a login shell may print before the greeting.
+constexpr std::size_t longest_noise = std::size_t{1} << 20;
 
-Message parse_header(const std::string& header, std::size_t& length) {
-  std::array<char, 16> word{};
-  Message message;
-  const int fields = std::sscanf(header.c_str(), "%15s %d %d %zu", word.data(), &message.first,
-                                 &message.second, &length);
-  for (std::size_t kind = 0; kind < words.size(); ++kind) {
-    if (fields != 4 || words[kind] != word.data() || length > longest_body) continue;
-    message.kind = static_cast<MessageKind>(kind);
-    return message;
-  }
-  throw LaunchError(status_failure, "garbled message '" + header + "'");
+[[noreturn]] void throw_garbled(std::string_view header) {
+  throw LaunchError(status_failure, "garbled message '" + std::string(header) + "'");
+}
+
+/// Takes the next word of the header, all of which is the number.
+template <class Number>
+Number take_number(std::string_view& rest, std::string_view header) {
+  const std::string_view word = rest.substr(0, rest.find(' '));
+  rest.remove_prefix(std::min(word.size() + 1, rest.size()));
+  Number number = 0;
+  const char* const end = word.data() + word.size();
+  const auto [stop, problem] = std::from_chars(word.data(), end, number);
+  if (problem != std::errc{} || stop != end) throw_garbled(header);
+  return number;
+}
+
+Message parse_header(std::string_view header, std::size_t& length) {
+  const auto space = std::min(header.find(' '), header.size());
+  const auto kind = std::ranges::find(words, header.substr(0, space));
+  if (kind == words.end() || space == header.size()) throw_garbled(header);
+  std::string_view rest = header.substr(space + 1);
+  Message message{.kind = static_cast<MessageKind>(kind - words.begin())};
+  message.first = take_number<int>(rest, header);
+  message.second = take_number<int>(rest, header);
+  length = take_number<std::size_t>(rest, header);
+  if (length > longest_body || !rest.empty()) throw_garbled(header);
+  return message;
 }
 
 }  // namespace
@@ -85,8 +104,10 @@ bool apply(const Message& message, NodePlan& plan) {
 std::optional<Message> MessageReader::next() {
   if (!skip_greeting()) return std::nullopt;
   const auto end = bytes_.find('\n', done_);
-  if (end == std::string::npos && bytes_.size() - done_ < longest_header) return std::nullopt;
-  const std::string header = bytes_.substr(done_, std::min(end - done_, longest_header));
+  const std::string_view header =
+      std::string_view(bytes_).substr(done_, std::min(end - done_, longest_header));
+  if (end == std::string::npos && header.size() < longest_header) return std::nullopt;
+  if (header.size() == longest_header) throw_garbled(header);
   std::size_t length = 0;
   Message message = parse_header(header, length);
   if (bytes_.size() - end - 1 < length) return std::nullopt;
@@ -106,6 +127,8 @@ bool MessageReader::skip_greeting() {
     const auto other = bytes_.find(any_greeting);
     if (other != std::string::npos && bytes_.find('\n', other) != std::string::npos)
       throw LaunchError(status_failure, "another version of rondorun answered");
+    if (bytes_.size() > longest_noise)
+      throw LaunchError(status_failure, "much text, and no answer of rondorun");
     return false;
   }
   done_ = found + greeting.size();

@@ -122,6 +122,8 @@ void RemoteNode::connect() {
 }
 
 void RemoteNode::start(const NodePlan& plan) {
+  first_rank_ = plan.first_rank;
+  ranks_ = plan.ranks;
   if (to_remote_) to_remote_->write(encode(plan));
   send({MessageKind::start, 0, 0, {}});
 }
@@ -155,7 +157,19 @@ void RemoteNode::handle_messages() {
   }
 }
 
+/// What the other side says is about ranks of its own, and ports that there can be.
+void RemoteNode::check(const Message& message) const {
+  using enum MessageKind;
+  const bool of_rank = message.kind == started || message.kind == output || message.kind == ended;
+  const bool is_own = message.first >= first_rank_ && message.first < first_rank_ + ranks_;
+  if ((of_rank && !is_own) ||
+      (message.kind == ready && (message.first < 0 || message.first > 65535)) ||
+      (message.kind == output && message.second != 0 && message.second != 1))
+    throw LaunchError(status_failure, "a message about what is not there");
+}
+
 void RemoteNode::handle(const Message& message) {
+  check(message);
   switch (message.kind) {
     case MessageKind::ready:
       loop_.cancel(silence_);

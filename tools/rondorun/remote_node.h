@@ -43,6 +43,7 @@ class RemoteNode : public Node {
   void send(const Message& message);
   void read();
   void handle_messages();
+  void check(const Message& message) const;
   void handle(const Message& message);
   void connection_ended(Ending ending);
   void close_connection(const std::string& reason);
@@ -52,6 +53,8 @@ class RemoteNode : public Node {
   Children& children_;
   NodeEvents& events_;
   int node_;
+  int first_rank_ = 0;  ///< of those that run there
+  int ranks_ = 0;
   std::string host_;
   std::vector<std::string> command_;
   sigset_t signals_;

@@ -18,6 +18,7 @@
 #include <string>
 #include <vector>
 
+#include "core/base/fork.h"
 #include "core/memory/windows.h"
 #include "core/transport/direct_access.h"
 #include "core/transport/doorbell.h"
@@ -72,7 +73,7 @@ class ShmAccess final : public DirectAccess {
  private:
   struct Peer {
     Peer(int rank, int peer) : windows(rank, peer) {}
-    UniqueFd socket{};
+    UnforkedFd socket{};
     std::unique_ptr<PeerDoorbell> bell{};  ///< there once the peer has joined
     PeerWindows windows;
     std::vector<std::uint64_t> to_answer{};  ///< windows that the peer asked for

@@ -63,7 +63,7 @@ void ShmAccess::try_for(int peer, auto&& action) {
 
 void ShmAccess::lose(Peer& peer, const Error& failure) {
   if (!peer.failure) peer.failure = failure;
-  peer.socket.reset();
+  peer.socket = {};
   peer.to_answer.clear();
   peer.to_free.clear();
   peer.windows.give_up();
@@ -81,7 +81,7 @@ bool ShmAccess::begin(int peer) {
                       .communicator = settings_.communicator,
                       .slot_bytes = board_bytes_};
     auto socket = greet((*addresses_)[static_cast<std::size_t>(peer)], hello, *settings_.doorbell);
-    if (socket) lower.socket = std::move(*socket);
+    if (socket) lower.socket = UnforkedFd(std::move(*socket));
   });
   return lower.socket || lower.failure;
 }
@@ -115,7 +115,7 @@ void ShmAccess::answer(const Hello& hello, Received received, UniqueFd socket) {
   if (hello.from <= settings_.rank || higher.socket || higher.failure) {
     return log(LogLevel::warn, settings_.rank, "dropped a second connection for direct access");
   }
-  higher.socket = std::move(socket);
+  higher.socket = UnforkedFd(std::move(socket));
   try_for(hello.from, [&] {
     const Note note = join(hello, received);
     std::vector<int> passed;

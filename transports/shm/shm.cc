@@ -8,6 +8,7 @@
 #include <system_error>
 #include <utility>
 
+#include "core/base/fork.h"
 #include "core/base/log.h"
 #include "core/transport/channel_table.h"
 #include "core/transport/ring_channel.h"
@@ -29,13 +30,13 @@ constexpr std::chrono::milliseconds between_checks{10};
 struct Sender {
   Sender(int rank, int peer) : channel(rank, peer) {}
   RingSendChannel channel;
-  UniqueFd socket{};  ///< once connected; the hello has been sent on it
+  UnforkedFd socket{};  ///< once connected; the hello has been sent on it
 };
 
 struct Receiver {
   Receiver(int rank, int peer) : channel(rank, peer) {}
   RingReceiveChannel channel;
-  UniqueFd socket{};
+  UnforkedFd socket{};
 };
 
 using Channels = ChannelTable<Sender, Receiver>;
@@ -55,7 +56,7 @@ class ShmTransport final : public Transport {
         shape_{.slot_bytes = choose_slot_bytes_on_host(settings, preferred_slot_bytes, 2 * slots),
                .depth = slots},
         name_(unix_socket::new_name()),
-        listener_(listen_on(name_, settings.rank)),
+        listener_(UniqueFd(listen_on(name_, settings.rank))),
         access_(settings) {}
 
   std::string_view name() const override { return "shm"; }
@@ -125,7 +126,7 @@ class ShmTransport final : public Transport {
     } catch (const std::system_error& failure) {
       sender.channel.fail(errors().cannot_connect(end.first, failure));
     }
-    sender.socket.reset();
+    sender.socket = {};
     return true;
   }
 
@@ -140,7 +141,7 @@ class ShmTransport final : public Transport {
                       .slot_bytes = shape_.slot_bytes,
                       .depth = shape_.depth};
     auto socket = greet(addresses_[peer], hello, *settings_.doorbell);
-    if (socket) sender.socket = std::move(*socket);
+    if (socket) sender.socket = UnforkedFd(std::move(*socket));
     return static_cast<bool>(sender.socket);
   }
 
@@ -236,7 +237,7 @@ class ShmTransport final : public Transport {
       for (const int descriptor : settings_.doorbell->descriptors()) passed.push_back(descriptor);
       if (!send(socket, bytes_of(welcome), passed)) throw errors().peer_died(end.first);
       receiver.channel.open(std::move(segment.ring), std::move(bell));
-      receiver.socket = std::move(socket);
+      receiver.socket = UnforkedFd(std::move(socket));
       watch(receiver.socket, end, false);
     } catch (const Error& failure) {
       receiver.channel.fail(failure);
@@ -283,7 +284,7 @@ class ShmTransport final : public Transport {
     const auto [end, sending] = owners_[index];
     auto lose_side = [&](auto& side) {
       side.channel.fail(errors().peer_died(end.first));
-      side.socket.reset();
+      side.socket = {};
     };
     sending ? lose_side(*channels_.find_sender(end)) : lose_side(*channels_.find_receiver(end));
     watched_.erase(watched_.begin() + static_cast<std::ptrdiff_t>(index));
@@ -295,7 +296,7 @@ class ShmTransport final : public Transport {
   TransportSettings settings_;
   RingShape shape_;
   std::string name_;  ///< of the listener
-  UniqueFd listener_;
+  UnforkedFd listener_;
   ShmAccess access_;
   std::vector<std::string> addresses_;
   Channels channels_;

@@ -188,18 +188,18 @@ void TcpReceiveChannel::finish() {
   holding_ = false;
 }
 
-std::optional<std::uint64_t> TcpReceiveChannel::fingerprint() {
-  if (holding_) return frame_.fingerprint;
-  return guarded([&]() -> std::optional<std::uint64_t> {
+std::optional<FrameHead> TcpReceiveChannel::frame_head() {
+  if (holding_) return FrameHead{frame_.fingerprint, frame_.payload.size()};
+  return guarded([&]() -> std::optional<FrameHead> {
     const FrameHeader* head = header();
     waited_for_ = head == nullptr;
     if (head == nullptr) return std::nullopt;
-    return head->fingerprint;
+    return FrameHead{head->fingerprint, head->bytes};
   });
 }
 
 std::size_t TcpReceiveChannel::receive_into(std::span<std::byte> destination) {
-  if (!holding_ && !fingerprint()) return 0;
+  if (!holding_ && !frame_head()) return 0;
   return guarded([&] {
     const std::size_t bytes = header()->bytes;
     destination = destination.first(std::min(destination.size(), bytes - handed_));

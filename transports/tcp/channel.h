@@ -80,7 +80,7 @@ class TcpReceiveChannel final : public ReceiveChannel {
   const Frame* peek() override;
   void release() override;
   bool receives_into_place() const override { return true; }
-  std::optional<std::uint64_t> fingerprint() override;
+  std::optional<FrameHead> frame_head() override;
   std::size_t receive_into(std::span<std::byte> destination) override;
 
  private:
@@ -91,7 +91,7 @@ class TcpReceiveChannel final : public ReceiveChannel {
   auto guarded(Body body) -> decltype(body());
 
   std::vector<StreamReader> readers_;
-  std::vector<std::weak_ptr<const UniqueFd>> of_peer_;  ///< made by the peer, by index
+  std::vector<std::weak_ptr<const UnforkedFd>> of_peer_;  ///< made by the peer, by index
   std::size_t unconnected_;
   Ends ends_;
   std::size_t handed_ = 0;    ///< payload bytes of the head frame taken by receive_into()

@@ -7,11 +7,13 @@
 #include <boost/asio/read.hpp>
 #include <chrono>
 #include <cstring>
+#include <new>
 #include <string>
 #include <utility>
 
 #include "core/base/log.h"
 #include "core/base/numa.h"
+#include "core/base/socket_options.h"
 
 namespace rondo::tcp {
 namespace {
@@ -50,8 +52,7 @@ Error no_descriptors(int rank) {
 void close_on_exec(int descriptor) { ::fcntl(descriptor, F_SETFD, FD_CLOEXEC); }
 
 void tune(Socket& socket, const Pacing& pacing) {
-  error_code ignored;
-  socket.set_option(asio::ip::tcp::no_delay(true), ignored);
+  set_socket_options(socket.native_handle());
   pacing.settle(socket.native_handle(), stays_on_machine(socket));
 }
 
@@ -117,6 +118,7 @@ void Reception::listen(const InterfaceAddress& port) try {
   acceptor.listen();
   contact_.endpoints.push_back({port.address, acceptor.local_endpoint().port(), port.prefix});
   ports_.push_back({.name = port.name, .beta = port.beta, .socket = port.numa_node});
+  unforked_.emplace_back(acceptor.native_handle());
   acceptors_.splice(acceptors_.end(), made);
   accept(acceptor);
 } catch (const boost::system::system_error& error) {
@@ -128,7 +130,11 @@ void Reception::listen(const InterfaceAddress& port) try {
 
 void Reception::accept(Acceptor& acceptor) {
   acceptor.async_accept([this, &acceptor](const error_code& error, Socket socket) {
-    if (!error) greet(std::move(socket));
+    if (!error) try {
+        greet(std::move(socket));
+      } catch (const std::bad_alloc&) {
+        drop("there is no memory for it");
+      }
     if (!error && !spare_) reserve();
     // The spare descriptor is for somebody who may be a rank.
     if (out_of_descriptors(error) && !std::exchange(spare_, UniqueFd())) return rest(acceptor);

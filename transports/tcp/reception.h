@@ -12,6 +12,7 @@
 #include <memory>
 #include <vector>
 
+#include "core/base/fork.h"
 #include "core/base/newcomers.h"
 #include "core/base/rare_log.h"
 #include "core/base/unique_fd.h"
@@ -73,7 +74,8 @@ class Reception {
   RareLog log_;
   UniqueFd spare_{};  ///< a descriptor for one more connection when the process has none left
   std::list<Acceptor> acceptors_{};
-  std::vector<Acceptor*> waiting_{};  ///< until there is room for a stranger
+  std::list<KeptFromChildren> unforked_{};  ///< all of them
+  std::vector<Acceptor*> waiting_{};        ///< until there is room for a stranger
   Newcomers<std::shared_ptr<Stranger>> strangers_{};
   boost::asio::steady_timer sweeper_;  ///< for the oldest stranger
 };

@@ -32,6 +32,14 @@ std::string words_of_end(int error) {
   return std::generic_category().message(error);
 }
 
+/// A system call on a connection failed.
+[[noreturn]] void throw_failed(const Ends& ends, int error) {
+  if (error != EFAULT) throw_lost(ends, words_of_end(error));
+  throw Error(
+      ErrorCode::invalid_argument, "a buffer of this call is not all memory of this process",
+      {.rank = ends.rank, .remedy = "check the count, and that the memory has not been freed"});
+}
+
 bool would_block(int error) { return error == EAGAIN || error == EWOULDBLOCK || error == EINTR; }
 
 /// One part by send(), which costs less than sendmsg().
@@ -45,7 +53,7 @@ std::size_t write_parts(int socket, std::span<iovec> parts, const Ends& ends) {
                            : ::sendmsg(socket, &message, flags);
   if (sent >= 0) return static_cast<std::size_t>(sent);
   if (would_block(errno)) return 0;
-  throw_lost(ends, words_of_end(errno));
+  throw_failed(ends, errno);
 }
 
 }  // namespace
@@ -307,7 +315,7 @@ std::size_t StreamReader::checked(ssize_t received) const {
   if (received > 0) return static_cast<std::size_t>(received);
   if (received == 0) throw_lost(ends_, words_of_end(0));
   if (would_block(errno)) return 0;
-  throw_lost(ends_, words_of_end(errno));
+  throw_failed(ends_, errno);
 }
 
 }  // namespace rondo::tcp

@@ -16,13 +16,13 @@
 #include <span>
 #include <vector>
 
-#include "core/base/unique_fd.h"
+#include "core/base/fork.h"
 #include "transports/tcp/frame.h"
 
 namespace rondo::tcp {
 
 /// A socket that a writer and a reader use, each one way. Closed when both have let go.
-using Connection = std::shared_ptr<const UniqueFd>;
+using Connection = std::shared_ptr<const UnforkedFd>;
 
 /// Frames into a socket, and memory for those that the kernel is slow to take. Every call throws
 /// Error{peer_lost} once the socket is broken.

@@ -172,7 +172,7 @@ class TcpTransport final : public Transport {
         contact, hello,
         [this, &channel, end, index](UniqueFd made) {
           if (channel.connected(index)) return;  // by the peer's, which came first
-          const auto connection = std::make_shared<const UniqueFd>(std::move(made));
+          const auto connection = std::make_shared<const UnforkedFd>(std::move(made));
           channel.connect(index, connection);
           receiver_at(end).connect(index, connection, true, true);
         },
@@ -192,7 +192,7 @@ class TcpTransport final : public Transport {
     if (hello.socket >= sockets_ || channel.of_peer(index)) {
       return warn("dropped a second TCP connection for one channel");
     }
-    share(channel, hello, std::make_shared<const UniqueFd>(std::move(socket)));
+    share(channel, hello, std::make_shared<const UnforkedFd>(std::move(socket)));
   }
 
   /// Where both ranks have made a connection, the lower rank's becomes the common one. The higher

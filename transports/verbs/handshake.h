@@ -16,7 +16,7 @@
 #include <type_traits>
 #include <vector>
 
-#include "core/base/unique_fd.h"
+#include "core/base/fork.h"
 #include "rondo/error.h"
 #include "transports/verbs/endpoint_address.h"
 
@@ -53,7 +53,7 @@ class Handshake {
  private:
   void read();
 
-  UniqueFd socket_{};
+  UnforkedFd socket_{};
   std::vector<std::byte> inbox_{};
   bool ended_ = false;
 };

@@ -100,6 +100,18 @@ TEST_CASE("a host that speaks another language is refused") {
   CHECK(contains(result.error, "host b: garbled message 'and then nonsense'"));
 }
 
+TEST_CASE("a host that tells of ranks and ports that there are not is refused") {
+  for (const char* told : {"ready 70000 0 0", "ready -1 0 0", "started 7 1 0", "ended 7 0 0",
+                           "ended -1 0 0", "output 7 0 0", "output 0 2 0"}) {
+    const std::string babble =
+        "sh -c 'echo rondorun speaks 1; echo " + std::string(told) + "; sleep 60'";
+    const auto result = finish(job({"--hosts", "b:1", "--ssh", babble}, {"up"}));
+    INFO(result.error);
+    CHECK(result.status == 1);
+    CHECK(contains(result.error, "host b: a message about what is not there"));
+  }
+}
+
 TEST_CASE("a program that one host lacks ends the job with that host's name") {
   Command command;
   command.words = {rondorun(), "--hosts", "a:2,b:2", "--ssh", stand_in, "no-such-program"};

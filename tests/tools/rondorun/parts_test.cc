@@ -246,7 +246,9 @@ TEST_CASE("messages survive any cut, after any noise") {
 
 TEST_CASE("bytes that are no message are refused") {
   for (const char* wrong :
-       {"nonsense 1 2 3\n", "output 1 2\n", "output a b c\n", "output 1 1 99999999999\n", "\n"}) {
+       {"nonsense 1 2 3\n", "output 1 2\n", "output a b c\n", "output 1 1 99999999999\n",
+        "output 99999999999 1 1\n", "output 1 1 -1\n", "output 1 1 1 1\n", "output  1 1 1\n",
+        "output 1 1 1x\n", "\n"}) {
     MessageReader reader;
     reader.add(greeting);
     reader.add(wrong);
@@ -259,6 +261,14 @@ TEST_CASE("bytes that are no message are refused") {
   endless.add(greeting);
   endless.add(std::string(200, 'x'));
   CHECK_THROWS_AS(endless.next(), LaunchError);
+  // A good beginning without an end was taken again and again.
+  MessageReader unended;
+  unended.add(greeting);
+  unended.add("output 0 0 5 " + std::string(200, ' '));
+  CHECK_THROWS_AS(unended.next(), LaunchError);
+  MessageReader chatty;
+  chatty.add(std::string(std::size_t{2} << 20, 'x'));
+  CHECK_THROWS_AS(chatty.next(), LaunchError);
 }
 
 TEST_CASE("--nccl preloads its library before others") {
