@@ -17,7 +17,7 @@ class RareLog {
   void warn(const std::string& text) {
     if (++count_ > 8 && !std::has_single_bit(count_)) return;
     log(LogLevel::warn, rank_,
-        text + (count_ < 8 ? "" : " (the " + std::to_string(count_) + "th of its kind)"));
+        text + (count_ < 8 ? "" : " (" + std::to_string(count_) + " so far; not all are shown)"));
   }
 
  private:

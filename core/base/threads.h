@@ -28,8 +28,8 @@ class SignalsBlocked {
   sigset_t before_{};
 };
 
-/// A thread that runs `body`, and takes none of the program's signals. Throws Error{system} where the system has none left, and then `body`
-/// is gone.
+/// A thread that runs `body`, and takes none of the program's signals. Throws Error{system} where
+/// the system has none left, and then `body` is gone.
 template <class Body>
 std::thread start_thread(Body body) {
   const SignalsBlocked quiet;

@@ -24,7 +24,7 @@ CommunicatorState& usable(const State& state) {
 void check(const State& state, const Message& message, const void* input, const void* output) {
   const CommunicatorState& communicator = usable(state);
   detail::check_message(message.call, message.sends ? input : output, message.peer,
-                        communicator.rank(), communicator.size());
+                        communicator.rank(), communicator.size(), true);
 }
 
 /// In a group the call joins the group and returns; otherwise it completes.

@@ -2,8 +2,6 @@
 
 #include <cstdint>
 #include <string>
-#include <string_view>
-#include <tuple>
 
 #include "core/base/readable.h"
 #include "core/memory/device_blocks.h"
@@ -59,6 +57,14 @@ void check_accumulation(const Call& call, int rank) {
          "float64 for float32");
 }
 
+void require_memory(const void* begin, std::size_t bytes, const char* what, const Call& call,
+                    int rank) {
+  const std::string why = memory_obstacle(begin, bytes);
+  if (why.empty()) return;
+  reject(call, rank, std::string(what) + ": " + why,
+         "check the count, and that the memory has not been freed");
+}
+
 }  // namespace
 
 std::string memory_obstacle(const void* begin, std::size_t bytes) {
@@ -99,7 +105,7 @@ void check_kinds(const Call& call, int rank, int ranks) {
 }
 
 void check_call(const Call& call, const void* input, const void* output, int rank, int ranks,
-                Counts counts) {
+                Counts counts, bool in_host_memory) {
   check_kinds(call, rank, ranks);
   const auto region_of = [&](const void* pointer, Buffer buffer) -> Region {
     const HeldElements elements = held_elements(call, counts, buffer, rank, ranks);
@@ -112,10 +118,10 @@ void check_call(const Call& call, const void* input, const void* output, int ran
     reject(call, rank, "input is null", "pass this rank's data");
   if (out.bytes > 0 && output == nullptr)
     reject(call, rank, "output is null", "pass memory for the result");
-  for (const auto& [name, pointer, bytes] :
-       {std::tuple("input", input, in.bytes), std::tuple("output", output, out.bytes)})
-    if (const std::string why = memory_obstacle(pointer, bytes); !why.empty())
-      reject(call, rank, std::string(name) + ": " + why, std::string(count_remedy));
+  if (in_host_memory) {
+    require_memory(input, in.bytes, "input", call, rank);
+    require_memory(output, out.bytes, "output", call, rank);
+  }
   if (!overlaps(in, out)) return;
   if (call.collective == Collective::all_to_all) {
     reject(call, rank, "all_to_all cannot work in place",
@@ -147,7 +153,8 @@ Shaped checked_shape(const Call& call, Counts counts, int rank, int ranks) {
   return shape(call, counts);
 }
 
-void check_message(const Call& call, const void* buffer, int peer, int rank, int ranks) {
+void check_message(const Call& call, const void* buffer, int peer, int rank, int ranks,
+                   bool in_host_memory) {
   check_kinds(call, rank, ranks);
   if (peer < 0 || peer >= ranks) {
     reject(call, rank, "peer " + std::to_string(peer) + " is not a rank",
@@ -155,8 +162,7 @@ void check_message(const Call& call, const void* buffer, int peer, int rank, int
   }
   if (call.count > 0 && buffer == nullptr)
     reject(call, rank, "buffer is null", "pass memory for the message");
-  const std::string why = memory_obstacle(buffer, call.count * size_of(call.type));
-  if (!why.empty()) reject(call, rank, "buffer: " + why, std::string(count_remedy));
+  if (in_host_memory) require_memory(buffer, call.count * size_of(call.type), "buffer", call, rank);
 }
 
 }  // namespace rondo::detail

@@ -8,11 +8,13 @@
 
 namespace rondo::detail {
 
-/// Throws Error{invalid_argument} that says which argument is wrong and how.
+/// Throws Error{invalid_argument} that says which argument is wrong and how. `in_host_memory`: that
+/// the buffers are there can be looked at.
 void check_kinds(const Call& call, int rank, int ranks);
 void check_call(const Call& call, const void* input, const void* output, int rank, int ranks,
-                Counts counts = {});
-void check_message(const Call& call, const void* buffer, int peer, int rank, int ranks);
+                Counts counts = {}, bool in_host_memory = false);
+void check_message(const Call& call, const void* buffer, int peer, int rank, int ranks,
+                   bool in_host_memory = false);
 
 /// Why so many bytes from there on cannot be this process's; empty: they may be. Looks at both ends of
 /// what is large, so a wrong count is told before it is a crash.

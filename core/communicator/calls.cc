@@ -58,7 +58,7 @@ void CommunicatorState::begin(const Prepared& prepared, const void* input, void*
                               Operation& operation) {
   const Call& call = prepared->call;
   if (wants_check(*prepared, input, output))
-    check_call(call, input, output, rank(), size(), prepared->counts);
+    check_call(call, input, output, rank(), size(), prepared->counts, true);
   operation.start(prepared, input, output);
   operation.history = numbering_.history();
   const Numbering::Numbered numbered = numbering_.number(call, prepared->fingerprint_base);

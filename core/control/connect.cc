@@ -211,7 +211,8 @@ class Conversation {
   void recognise(const Message& message) {
     const auto* shown = std::get_if<Credential>(&message);
     if (shown == nullptr || !is_service(*shown, point_.secret, own_, *service_))
-      throw TryAgain("the service there has another secret, so it belongs to another job");
+      throw TryAgain(
+          "the service there has another secret: it is another job's, or RONDO_SECRET differs");
     is_known_ = true;
     joined_.reader.set_longest(longest_message);
   }

@@ -150,7 +150,8 @@ TEST_CASE("ranks with another secret than rank 0's do not join, and say why") {
   };
   Child zero([=] { return meet_with(0, "one", long_enough); });
   Child stray([=] { return meet_with(1, "another", milliseconds{2000}); });
-  CHECK(says(stray.report(), "the service there has another secret, so it belongs to another job"));
+  CHECK(says(stray.report(),
+             "the service there has another secret: it is another job's, or RONDO_SECRET differs"));
   Child one([=] { return meet_with(1, "one", long_enough); });
   CHECK(zero.report() == "met");
   CHECK(one.report() == "met");

@@ -92,9 +92,10 @@ TEST_CASE("hosts with different secrets do not meet, and each says why") {
   Process second(with(1, "the one of the second"));
   CHECK(first.wait() == 3);
   CHECK(second.wait() == 3);
-  CHECK(contains(first.output() + first.error(), "ranks 2-3 of 4 did not join"));
-  CHECK(contains(second.output() + second.error(),
-                 "the service there has another secret, so it belongs to another job"));
+  CHECK(contains(first.output() + first.error(), "ranks 2, 3 of 4 did not join"));
+  CHECK(contains(
+      second.output() + second.error(),
+      "the service there has another secret: it is another job's, or RONDO_SECRET differs"));
 }
 
 TEST_CASE("a pulled cable is an error on both hosts within the deadline, naming the other side") {
@@ -115,6 +116,26 @@ TEST_CASE("a pulled cable is an error on both hosts within the deadline, naming 
   CHECK(failures.size() == 4);
   check_typed(failures);
   for (const auto& [rank, failure] : failures) CHECK(failure.peer / 2 == 1 - rank / 2);
+}
+
+// Each host's ranks speak with the coordinator by the other cable, so nobody is missed there.
+TEST_CASE("a pulled cable of the data alone is found long before the deadline") {
+  const Testbed testbed(2, 2);
+  Command command =
+      job_on(testbed, 2, 0, {"--timeout", "300"}, {"join", "loop=all_reduce,1000000"});
+  command.environment.push_back("RONDO_SOCKET_IFNAME==eth1");
+  Process job(command);
+  job.wait_for("turning ", 2);
+  testbed.cut(1, 1);
+  CHECK(job.wait() == 3);
+  INFO(job.output() << job.error());
+  const auto failures = failures_in(job.output());
+  REQUIRE(!failures.empty());
+  check_typed(failures);
+  for (const auto& [rank, failure] : failures)
+    CHECK(contains(failure.text,
+                   "the path of the TCP connection to the peer is broken: "
+                   "Connection timed out"));
 }
 
 TEST_CASE("of three hosts the one that is cut off is named by all others") {

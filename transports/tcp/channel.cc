@@ -40,7 +40,7 @@ auto TcpSendChannel::guarded(Body body) -> decltype(body()) {
   try {
     return body();
   } catch (const Error& error) {
-    if (error.code() == ErrorCode::peer_lost) fail(error);
+    if (error.code() == ErrorCode::peer_lost || error.code() == ErrorCode::timeout) fail(error);
     throw;
   }
 }

@@ -32,8 +32,24 @@ std::string words_of_end(int error) {
   return std::generic_category().message(error);
 }
 
+/// The peer may well live: it does not answer.
+bool is_of_path(int error) {
+  return error == ETIMEDOUT || error == EHOSTUNREACH || error == ENETUNREACH || error == ENETDOWN;
+}
+
+[[noreturn]] void throw_cut_off(const Ends& ends, int error) {
+  throw Error(ErrorCode::timeout,
+              "the path of the TCP connection to the peer is broken: " +
+                  std::generic_category().message(error),
+              {.rank = ends.rank,
+               .peer = ends.peer,
+               .remedy = "look for a pulled cable, an interface that is down, or a firewall; "
+                         "RONDO_SOCKET_IFNAME chooses the interface"});
+}
+
 /// A system call on a connection failed.
 [[noreturn]] void throw_failed(const Ends& ends, int error) {
+  if (is_of_path(error)) throw_cut_off(ends, error);
   if (error != EFAULT) throw_lost(ends, words_of_end(error));
   throw Error(
       ErrorCode::invalid_argument, "a buffer of this call is not all memory of this process",
@@ -190,7 +206,7 @@ bool IncomingConnection::find(std::uint32_t number, const Ends& ends) {
     // The peer lets go of a connection once it goes on with another.
     candidate = found == Look::ended ? candidates_.erase(candidate) : candidate + 1;
   }
-  if (candidates_.empty() && !may_still_come()) throw_lost(ends, words_of_end(error_));
+  if (candidates_.empty() && !may_still_come()) throw_failed(ends, error_);
   return false;
 }
 
