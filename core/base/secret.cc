@@ -1,6 +1,7 @@
 #include "core/base/secret.h"
 
 #include <sodium.h>
+#include <sys/random.h>
 
 #include "rondo/error.h"
 
@@ -13,11 +14,10 @@ const unsigned char* bytes_of(std::string_view text) {
 
 template <class Bytes>
 Bytes random_bytes() {
-  // Once, by the first thread. It fails only where the kernel gives no random numbers.
-  static const int state = ::sodium_init();
-  if (state < 0) throw Error(ErrorCode::system, "the kernel gives no random numbers");
+  // Without sodium_init(), which would take a millisecond of each process: SHA-256 needs none.
   Bytes bytes;
-  ::randombytes_buf(bytes.data(), bytes.size());
+  if (::getrandom(bytes.data(), bytes.size(), 0) != static_cast<ssize_t>(bytes.size()))
+    throw Error(ErrorCode::system, "the kernel gives no random numbers");
   return bytes;
 }
 

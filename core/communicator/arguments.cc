@@ -68,8 +68,7 @@ void require_memory(const void* begin, std::size_t bytes, const char* what, cons
 }  // namespace
 
 std::string memory_obstacle(const void* begin, std::size_t bytes) {
-  constexpr std::size_t large = std::size_t{1} << 20;  // looking costs 0.2 us
-  if (bytes < large) return {};
+  if (bytes < looked_at_bytes) return {};
   const auto* const first = static_cast<const std::byte*>(begin);
   const auto address = reinterpret_cast<std::uintptr_t>(begin);
   const bool wraps = address > UINTPTR_MAX - bytes;

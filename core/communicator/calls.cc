@@ -17,9 +17,10 @@ constexpr std::size_t short_block_bytes = std::size_t{16} << 10;
 /// for a whole vector, as in most in-place calls, needs no closer look; nor does a rank that only
 /// gives, or only takes.
 bool wants_check(const PreparedCall& prepared, const void* input, const void* output) {
-  if (input == output && input != nullptr && is_vector(prepared.call.collective)) return false;
   const std::size_t in_bytes = prepared.input_elements * prepared.element_bytes;
   const std::size_t out_bytes = prepared.output_elements * prepared.element_bytes;
+  if (std::max(in_bytes, out_bytes) >= looked_at_bytes) return true;
+  if (input == output && input != nullptr && is_vector(prepared.call.collective)) return false;
   if ((in_bytes > 0 && input == nullptr) || (out_bytes > 0 && output == nullptr)) return true;
   if (in_bytes == 0 || out_bytes == 0) return false;
   const auto in = reinterpret_cast<std::uintptr_t>(input);

@@ -133,9 +133,7 @@ TEST_CASE("a pulled cable of the data alone is found long before the deadline") 
   REQUIRE(!failures.empty());
   check_typed(failures);
   for (const auto& [rank, failure] : failures)
-    CHECK(contains(failure.text,
-                   "the path of the TCP connection to the peer is broken: "
-                   "Connection timed out"));
+    CHECK(contains(failure.text, "the path of the TCP connection to the peer is broken: "));
 }
 
 TEST_CASE("of three hosts the one that is cut off is named by all others") {
