@@ -10,6 +10,8 @@ namespace rondo {
 SignalsBlocked::SignalsBlocked() {
   sigset_t all;
   ::sigfillset(&all);
+  // What a thread does itself: its handlers must run.
+  for (const int own : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGSYS}) ::sigdelset(&all, own);
   ::pthread_sigmask(SIG_SETMASK, &all, &before_);
 }
 

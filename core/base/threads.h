@@ -16,7 +16,8 @@ namespace rondo {
 /// Throws Error{system} about a thread that could not be started.
 [[noreturn]] void throw_no_thread(const std::system_error& why);
 
-/// While it lives, this thread takes no signals, nor do the threads that it starts.
+/// While it lives, this thread takes no signals but those that its own instructions raise, nor do the
+/// threads that it starts.
 class SignalsBlocked {
  public:
   SignalsBlocked();

@@ -62,7 +62,8 @@ SharedSettings shared_settings(const Config& config) {
 /// name of its own it takes rank 0's, in the folder it is in.
 std::string own_trace(const std::string& own, const std::string& roots) {
   if (roots.empty() || !own.empty()) return roots.empty() ? roots : own;
-  return std::filesystem::path(roots).filename().string();
+  const std::string name = std::filesystem::path(roots).filename().string();
+  return name.empty() ? "trace" : name;
 }
 
 void take_settings(const SharedSettings& settings, Config& config) {
@@ -97,7 +98,9 @@ Agreement agree(const std::shared_ptr<ControlChannel>& control, const Membership
   std::vector<int> cores;
   for (const Said& said : all) cores.push_back(std::max(said.cores, 1));
   agreed.oversubscribed = is_oversubscribed(membership.hosts(), cores, rank);
-  if (all[0].settings != mine.settings) {
+  SharedSettings own = mine.settings;
+  if (own.trace.empty() == all[0].settings.trace.empty()) own.trace = all[0].settings.trace;
+  if (all[0].settings != own) {
     log(LogLevel::warn, rank,
         "this rank's settings differ from rank 0's, which hold for all ranks: transport, "
         "algorithm, trace, link costs, slot size, sockets, device executor, reproducible or "

@@ -100,14 +100,14 @@ class Check {
 
   void memory(const void* buffer, const Blocks& blocks, const std::string& what) const {
     int peer = 0;
-    for (const MemoryRange& block : places_of(buffer, blocks, exchange_.type)) {
+    visit_places(buffer, blocks, exchange_.type, [&](const MemoryRange& block) {
       const std::string why =
           memory_obstacle(reinterpret_cast<const void*>(block.begin), block.bytes);
       if (!why.empty())
         reject("the " + what + " block of rank " + std::to_string(peer) + ": " + why,
                "check the counts, and that the memory has not been freed");
       ++peer;
-    }
+    });
   }
 
   void own_blocks() const {

@@ -96,8 +96,8 @@ UniqueFd connect_to(const BootstrapPoint& point, Clock::time_point deadline) {
   hints.ai_socktype = SOCK_STREAM;
   hints.ai_flags = AI_NUMERICSERV;
   addrinfo* head = nullptr;
-  const int status =
-      ::getaddrinfo(point.address.c_str(), std::to_string(point.port).c_str(), &hints, &head);
+  const int status = ::getaddrinfo(meeting_address(point).c_str(),
+                                   std::to_string(point.port).c_str(), &hints, &head);
   if (status != 0) {
     throw TryAgain("the name " + point.address + " is not known: " + ::gai_strerror(status));
   }
@@ -176,20 +176,18 @@ class Conversation {
   void greet() {
     service_ = joined_.reader.preamble();
     if (!service_) return;
-    if (service_->version != protocol_version) throw another_version();
+    if (service_->version != protocol_version) throw TryAgain(another_version());
     send_all(
         joined_.socket.get(),
         encode(Message(rank_credential(point_.secret, own_, *service_))) + encode(Message(hello_)),
         deadline_);
   }
 
-  Error another_version() const {
-    return {ErrorCode::bootstrap,
-            "the process that serves at " + point_.address + ", port " +
-                std::to_string(point_.port) + " speaks version " +
-                std::to_string(service_->version) + " of the control protocol, this rank version " +
-                std::to_string(protocol_version),
-            {.rank = hello_.rank, .remedy = "run every rank with the same version of rondo"}};
+  /// It may be another job's, which ends.
+  std::string another_version() const {
+    return "the process that serves there speaks version " + std::to_string(service_->version) +
+           " of the control protocol, this rank version " + std::to_string(protocol_version) +
+           ": every rank needs the same version of rondo";
   }
 
   bool take(const Message& message) {

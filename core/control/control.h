@@ -101,11 +101,17 @@ class Control {
 struct BootstrapPoint {
   std::string address{};  ///< name or number
   std::uint16_t port = 0;
-  Secret secret{};     ///< the job's: who does not know it is refused
+  Secret secret{};     ///< the job's: whoever does not know it is refused
   bool by_id = false;  ///< a unique id names it: no other service ever comes there
   /// For messages: the settings that tell every rank the place.
   std::string named_by{"MASTER_ADDR and MASTER_PORT (or RONDO_PORT)"};
 };
+
+/// "localhost" is 127.0.0.1 for all ranks, whatever else it may be on a machine: rank 0 listens there
+/// alone.
+inline std::string meeting_address(const BootstrapPoint& point) {
+  return point.address == "localhost" ? "127.0.0.1" : point.address;
+}
 
 /// Bootstrap of processes: rank 0 serves at `point`, and every rank connects to it. If `serving` is
 /// false for rank 0 as well, a service of serve_bootstrap() does. Blocks until all `ranks` are there

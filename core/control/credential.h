@@ -7,7 +7,7 @@
 //   knows that the service does         <-    Credential
 //                                       <-    Welcome, once all ranks have come; or Refused
 //
-// Only who knows the job's secret can compute the credential for the other side's nonce.
+// Only somebody who knows the job's secret can compute the credential for the other side's nonce.
 #pragma once
 
 #include "core/control/message.h"

@@ -19,8 +19,7 @@ Listener::Listener(boost::asio::io_context& io, const BootstrapPoint& point,
                    const std::string& hostname)
     : acceptor_(io), retry_(io) {
   error_code error;
-  const std::string number = point.address == "localhost" ? "127.0.0.1" : point.address;
-  const auto address = boost::asio::ip::make_address(number, error);
+  const auto address = boost::asio::ip::make_address(meeting_address(point), error);
   if (!error) open({address, point.port}, error);
   // A name, or another machine's address.
   const bool is_elsewhere = error == boost::asio::error::invalid_argument ||

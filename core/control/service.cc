@@ -87,6 +87,7 @@ class Service::Server {
   AwakeClock clock_;                        ///< the coordinator's
   int ranks_;                               ///< 0: not known yet
   std::vector<ConnectionPointer> by_rank_;  ///< sized by the first rank
+  RareLog refused_{};
   std::string turned_away_{};               ///< the last rank that was, in words
   std::optional<Refused> refusal_;          ///< the bootstrap has failed
   std::optional<Coordinator> coordinator_;  ///< the bootstrap is complete
@@ -157,12 +158,14 @@ void Service::Server::recognise(const ConnectionPointer& connection, const Messa
   if (connection->is_known && hello != nullptr) {
     introduce(connection, *hello);
   } else if (connection->is_known || credential == nullptr) {
-    closed(connection, "it sent something else than its name");
+    closed(connection, "it sent something other than its name");
   } else if (!is_rank(*credential, secret_, connection->peers, own)) {
     strangers_.warn(*connection, "it does not know this job's secret");
     refuse(connection, {.retry = 1});
   } else {
     connection->is_known = true;
+    strangers_.remove(connection);  // it waits anew, for its hello
+    strangers_.add(connection);
     connection->stream->set_longest(longest_of_newcomer);
     connection->stream->send(encode(Message(service_credential(secret_, connection->peers, own))));
   }
@@ -201,7 +204,7 @@ void Service::Server::introduce(const ConnectionPointer& connection, const Hello
   }
   if (const auto objection = objection_to(hello)) {
     turned_away_ = objection->message;
-    log(LogLevel::warn, -1, "turned a process away: " + turned_away_);
+    refused_.warn("turned a process away: " + turned_away_);
     return refuse(connection, *objection);
   }
   connection->introduced = true;

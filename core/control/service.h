@@ -11,7 +11,7 @@
 
 namespace rondo::control {
 
-/// A listening socket and a thread. Who does not know the job's secret is a stranger: other programs
+/// A listening socket and a thread. Whoever does not know the job's secret is a stranger: other programs
 /// and scanners, another job's ranks, those that say nothing. Their connections end and are logged,
 /// and disturb neither the bootstrap nor the job. Strangers wait 5 s at most and 64 at a time beside
 /// the ranks that are still to come; the oldest go first.

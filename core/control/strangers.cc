@@ -32,6 +32,7 @@ std::string address_of(const Stream::Socket& socket) {
 Connection::Connection(Stream::Socket socket) {
   address = address_of(socket);
   set_socket_options(socket.native_handle());
+  end_where_unanswered(socket.native_handle());
   stream = std::make_shared<Stream>(std::move(socket));
   own.nonce = random_nonce();
 }

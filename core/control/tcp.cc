@@ -34,6 +34,7 @@ tcp::socket adopt(asio::io_context& io, UniqueFd socket) {
   socklen_t length = sizeof(name);
   ::getsockname(socket.get(), reinterpret_cast<sockaddr*>(&name), &length);
   set_socket_options(socket.get());
+  end_where_unanswered(socket.get());
   return {io, name.ss_family == AF_INET6 ? tcp::v6() : tcp::v4(), socket.release()};
 }
 

@@ -44,6 +44,10 @@ TEST_CASE("arguments are checked before anything is sent") {
              ErrorCode::invalid_argument, words);
       expect(error_of([&] { comm.broadcast(data.data(), data.data(), count, f32, 0); }),
              ErrorCode::invalid_argument, words);
+      // Apart, so that they do not overlap.
+      const auto* const far = reinterpret_cast<const float*>(std::uintptr_t{1} << 62);
+      expect(error_of([&] { comm.all_reduce(data.data(), const_cast<float*>(far), count, f32); }),
+             ErrorCode::invalid_argument, words);
       expect(error_of([&] { comm.send(data.data(), count, f32, 1 - comm.rank()); }),
              ErrorCode::invalid_argument, "buffer: " + std::to_string(4 * count) + words);
       expect(error_of([&] { comm.recv(data.data(), count, f32, 1 - comm.rank()); }),

@@ -62,7 +62,8 @@ void Job::make_local_node(const Options& options) {
 void Job::make_remote_nodes(const Options& options) {
   auto plans = host_plans(options, own_environment(), std::filesystem::current_path());
   if (const auto secret = secret_for(options, own_environment()))
-    for (NodePlan& plan : plans) plan.variables.push_back(*secret);
+    for (NodePlan& plan : plans)  // a host's own file would not be the other hosts'
+      plan.variables.insert(plan.variables.end(), {*secret, "RONDO_SECRET_FILE="});
   const std::string path = options.remote_path.empty() ? own_path() : options.remote_path;
   for (const NodePlan& plan : plans) {
     const Host& host = options.hosts[static_cast<std::size_t>(plan.node)];

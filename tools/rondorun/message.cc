@@ -128,7 +128,7 @@ bool MessageReader::skip_greeting() {
     if (other != std::string::npos && bytes_.find('\n', other) != std::string::npos)
       throw LaunchError(status_failure, "another version of rondorun answered");
     if (bytes_.size() > longest_noise)
-      throw LaunchError(status_failure, "much text, and no answer of rondorun");
+      throw LaunchError(status_failure, "1 MiB of text, and no greeting of rondorun");
     return false;
   }
   done_ = found + greeting.size();

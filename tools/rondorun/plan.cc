@@ -108,8 +108,10 @@ std::vector<NodePlan> host_plans(const Options& options, std::span<const std::st
 
 std::optional<std::string> secret_for(const Options& options,
                                       std::span<const std::string> environment) {
-  const auto brings = [](const std::string& variable) {
-    return name_of(variable) == "RONDO_SECRET" || name_of(variable) == "RONDO_SECRET_FILE";
+  const auto brings = [](const std::string& variable) {  // one without a value is as if not set
+    const std::string_view name = name_of(variable);
+    return (name == "RONDO_SECRET" || name == "RONDO_SECRET_FILE") &&
+           variable.size() > name.size() + 1;
   };
   if (options.nodes > 1 || std::ranges::any_of(environment, brings) ||
       std::ranges::any_of(options.variables, brings))

@@ -165,7 +165,7 @@ void RemoteNode::check(const Message& message) const {
   if ((of_rank && !is_own) ||
       (message.kind == ready && (message.first < 0 || message.first > 65535)) ||
       (message.kind == output && message.second != 0 && message.second != 1))
-    throw LaunchError(status_failure, "a message about what is not there");
+    throw LaunchError(status_failure, "its rondorun tells of a rank or port that it does not have");
 }
 
 void RemoteNode::handle(const Message& message) {

@@ -1,7 +1,10 @@
 #include "transports/tcp/channel.h"
 
 #include <algorithm>
+#include <cerrno>
 #include <utility>
+
+#include "core/base/socket_options.h"
 
 namespace rondo::tcp {
 
@@ -32,6 +35,15 @@ void TcpSendChannel::add_connections(std::vector<Connection>& connections) const
 
 void TcpSendChannel::fail(const Error& error) {
   if (!failure_) failure_ = error;
+}
+
+void TcpSendChannel::check_paths() {
+  if (failure_) return;
+  for (const StreamWriter& writer : writers_)
+    if (writer.connected() && is_path_broken(writer.descriptor())) {
+      fail(cut_off(ends_, ETIMEDOUT));
+      return;
+    }
 }
 
 template <class Body>

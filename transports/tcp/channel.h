@@ -31,6 +31,8 @@ class TcpSendChannel final : public SendChannel {
   /// The connections on which frames were sent.
   void add_connections(std::vector<Connection>& connections) const;
   void fail(const Error& error);
+  /// Fails where the path of a connection is broken.
+  void check_paths();
   bool failed() const { return failure_.has_value(); }
   /// Writes on. Keeps a failure for the next call of the user.
   bool flush() noexcept;

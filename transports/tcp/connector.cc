@@ -43,6 +43,7 @@ struct Attempt {
   asio::steady_timer deadline;  ///< a peer that is cut off gives no answer at all, for minutes
   bool answered = false;        ///< the peer's kernel has taken this try's connection
   bool listens = false;         ///< for the peer's answer
+  bool met_stranger = false;    ///< in place of the peer
   bool over = false;            ///< given up: what still comes is to be ignored
   error_code obstacle{};        ///< of the last try that ended; none: no answer yet
   Connector::OnConnected on_connected{};
@@ -68,11 +69,10 @@ class Connector::State {
   void connect(const Contact& peer, Hello hello, OnConnected on_connected, OnFailure on_failure) {
     const auto attempt = std::make_shared<Attempt>(context_);
     hello.challenge = peer.challenge;
-    hello.own_challenge = random_challenge();
     hello.communicator = settings_.communicator;
     hello.from = settings_.rank;
     attempt->peer = for_socket(peer, contact(), hello.socket);
-    attempt->said = sign(settings_.secret, hello);
+    attempt->said.hello = hello;
     attempt->on_connected = std::move(on_connected);
     attempt->on_failure = std::move(on_failure);
     attempts_.push_back(attempt);
@@ -123,8 +123,8 @@ class Connector::State {
     const auto turn = longest_try_ / std::ssize(attempt->peer.endpoints);
     attempt->deadline.expires_at(std::min(end, Clock::now() + turn));
     attempt->deadline.async_wait([this, attempt, end](const error_code& cancelled) {
-      if (cancelled || attempt->answered || attempt->over) return;
-      if (Clock::now() >= end) return give_up(attempt, unreachable(*attempt));
+      if (cancelled || attempt->over || (attempt->answered && !attempt->met_stranger)) return;
+      if (Clock::now() >= end) return give_up(attempt, obstacle_of(*attempt));
       error_code ignored;
       attempt->socket.close(ignored);  // its handler tries the next one
     });
@@ -138,6 +138,8 @@ class Connector::State {
 
   void say_hello(const std::shared_ptr<Attempt>& attempt) {
     tune(attempt->socket, pacing_);
+    attempt->said.hello.own_challenge = random_challenge();
+    attempt->said = sign(settings_.secret, attempt->said.hello);
     asio::async_write(attempt->socket, asio::buffer(&attempt->said, sizeof(SignedHello)),
                       [this, attempt](const error_code& error, std::size_t) {
                         if (attempt->over) return;
@@ -156,8 +158,10 @@ class Connector::State {
                          attempt->begin = Clock::now();  // the peer was there until now
                          return retry(attempt, error);
                        }
-                       if (!is_genuine(attempt->answer, settings_.secret, attempt->said.hello))
-                         return give_up(attempt, impostor(*attempt));
+                       if (!is_genuine(attempt->answer, settings_.secret, attempt->said.hello)) {
+                         attempt->met_stranger = true;
+                         return retry(attempt, asio::error::access_denied);
+                       }
                        moved_ = true;
                        attempt->deadline.cancel();
                        attempts_.remove(attempt);
@@ -173,7 +177,7 @@ class Connector::State {
     const bool refused = error == asio::error::connection_refused;
     const auto tried = Clock::now() - attempt->begin;
     if (tried >= longest_try_ || (refused && tried >= longest_refusal)) {
-      return give_up(attempt, unreachable(*attempt));
+      return give_up(attempt, obstacle_of(*attempt));
     }
     attempt->endpoint = (attempt->endpoint + 1) % attempt->peer.endpoints.size();
     attempt->timer.expires_after(between_tries);
@@ -193,10 +197,14 @@ class Connector::State {
     attempt->on_failure(error);
   }
 
+  Error obstacle_of(const Attempt& attempt) const {
+    return attempt.met_stranger ? impostor(attempt) : unreachable(attempt);
+  }
+
   Error impostor(const Attempt& attempt) const {
     return Error(ErrorCode::peer_lost,
-                 "who answers in place of rank " + std::to_string(attempt.said.hello.to) + " at " +
-                     where(attempt) + " does not know this job's secret",
+                 "whoever answers in place of rank " + std::to_string(attempt.said.hello.to) +
+                     " at " + where(attempt) + " does not know this job's secret",
                  {.rank = settings_.rank,
                   .peer = attempt.said.hello.to,
                   .remedy = "see whether that rank still runs, and what else listens there"});

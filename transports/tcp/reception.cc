@@ -4,10 +4,10 @@
 #include <sys/socket.h>
 
 #include <boost/asio/buffer.hpp>
+#include <boost/asio/post.hpp>
 #include <boost/asio/read.hpp>
 #include <chrono>
 #include <cstring>
-#include <new>
 #include <string>
 #include <utility>
 
@@ -59,14 +59,15 @@ void tune(Socket& socket, const Pacing& pacing) {
 UniqueFd hand_over(Socket& socket) {
   error_code ignored;
   UniqueFd descriptor(socket.release(ignored));
-  if (descriptor) close_on_exec(descriptor.get());
   return descriptor;
 }
 
 /// One incoming connection that has not said its hello yet.
 struct Reception::Stranger {
-  explicit Stranger(Socket accepted) : socket(std::move(accepted)) {}
+  Stranger(Socket accepted, std::string from)
+      : socket(std::move(accepted)), address(std::move(from)) {}
   Socket socket;
+  std::string address;  ///< for words
   SignedHello said{};
   bool over = false;  ///< dropped: what still comes is to be ignored
 };
@@ -95,7 +96,7 @@ void Reception::add_descriptors(std::vector<pollfd>& descriptors) {
   const auto add = [&](int descriptor) {
     descriptors.push_back({.fd = descriptor, .events = POLLIN, .revents = 0});
   };
-  for (Acceptor& acceptor : acceptors_) add(acceptor.native_handle());
+  for (const int acceptor : accepting_) add(acceptor);
   strangers_.for_each([&](const auto& stranger) { add(stranger->socket.native_handle()); });
 }
 
@@ -129,40 +130,46 @@ void Reception::listen(const InterfaceAddress& port) try {
 }
 
 void Reception::accept(Acceptor& acceptor) {
-  acceptor.async_accept([this, &acceptor](const error_code& error, Socket socket) {
-    if (!error) try {
-        greet(std::move(socket));
-      } catch (const std::bad_alloc&) {
-        drop("there is no memory for it");
-      }
-    if (!error && !spare_) reserve();
+  const int descriptor = acceptor.native_handle();
+  accepting_.insert(descriptor);
+  acceptor.async_accept([this, &acceptor, descriptor](const error_code& error, Socket socket) {
+    accepting_.erase(descriptor);
     // The spare descriptor is for somebody who may be a rank.
-    if (out_of_descriptors(error) && !std::exchange(spare_, UniqueFd())) return rest(acceptor);
+    if (error) {
+      const bool again = out_of_descriptors(error) && std::exchange(spare_, UniqueFd());
+      return again ? accept(acceptor) : rest(acceptor, error);
+    }
     strangers_.is_full() ? waiting_.push_back(&acceptor) : accept(acceptor);
+    if (!spare_) reserve();
+    greet(std::move(socket));
   });
 }
 
 void Reception::reserve() { spare_ = UniqueFd(::open("/dev/null", O_RDONLY | O_CLOEXEC)); }
 
-/// Descriptors may be free again later. Meanwhile connections wait in the kernel.
-void Reception::rest(Acceptor& acceptor) {
-  log_.warn("out of file descriptors, so connections wait (ulimit -n raises the limit)");
+/// What is missing, descriptors most likely, may be there later. Meanwhile connections wait in the
+/// kernel.
+void Reception::rest(Acceptor& acceptor, const error_code& why) {
   const auto timer = std::make_shared<asio::steady_timer>(context_, rest_time);
   timer->async_wait([this, &acceptor, timer](const error_code& cancelled) {
     if (!cancelled) accept(acceptor);
   });
+  log_.warn("connections wait: " + why.message() + " (ulimit -n raises the limit of open files)");
 }
 
 void Reception::greet(Socket socket) {
-  auto stranger = std::make_shared<Stranger>(std::move(socket));
+  error_code ignored;
+  const auto from = socket.remote_endpoint(ignored);
+  auto stranger = std::make_shared<Stranger>(
+      std::move(socket), from.address().to_string() + " port " + std::to_string(from.port()));
   strangers_.add(stranger);
-  sweep();
+  sweep_soon();
   asio::async_read(stranger->socket, asio::buffer(&stranger->said, sizeof(SignedHello)),
                    [this, stranger](const error_code& error, std::size_t) {
                      if (stranger->over) return;
                      strangers_.remove(stranger);
-                     sweep();
-                     error ? drop("it said nothing") : recognise(*stranger);
+                     sweep_soon();
+                     error ? drop(*stranger, "it ended before its hello") : recognise(*stranger);
                    });
 }
 
@@ -170,20 +177,32 @@ void Reception::recognise(Stranger& stranger) {
   const Hello& hello = stranger.said.hello;
   const bool is_fresh = hello.challenge == contact_.challenge;
   if (!is_fresh || !is_genuine(stranger.said, settings_.secret))
-    return drop("it does not know this job's secret");
-  if (!is_ours(hello)) return drop("it is not for this communicator");
+    return drop(stranger, "it does not know this job's secret");
+  if (!is_ours(hello)) return drop(stranger, "it is not for this communicator");
+  if (!heard_.insert(hello.own_challenge).second)
+    return drop(stranger, "it repeats what another one said");
   tune(stranger.socket, pacing_);
   const Proof proof = answer(settings_.secret, hello);
   const int descriptor = stranger.socket.native_handle();
   // A fresh socket has room for it.
   if (::send(descriptor, proof.data(), proof.size(), MSG_NOSIGNAL | MSG_DONTWAIT) !=
       static_cast<ssize_t>(proof.size()))
-    return drop("it broke at once");
+    return drop(stranger, "it broke at once");
   on_arrival_(hello, hand_over(stranger.socket));
 }
 
-void Reception::drop(const char* why) {
-  log_.warn(std::string("dropped a connection on the TCP port: ") + why);
+void Reception::drop(const Stranger& stranger, const char* why) {
+  log_.warn("dropped a connection from " + stranger.address + " to the TCP port: " + why);
+}
+
+/// After the handlers of what has come: a hello may be there already. This rank may have been busy
+/// for longer than anybody may wait.
+void Reception::sweep_soon() {
+  if (std::exchange(sweeps_soon_, true)) return;
+  asio::post(context_, [this] {
+    sweeps_soon_ = false;
+    sweep();
+  });
 }
 
 /// Ends connections that have waited too long; takes further ones where there is room.
@@ -192,14 +211,14 @@ void Reception::sweep() {
     late->who->over = true;
     error_code ignored;
     late->who->socket.close(ignored);
-    drop(late->made_room ? "others waited for its place" : "it said nothing");
+    drop(*late->who, late->made_room ? "others waited for its place" : "it said nothing");
   }
   if (!strangers_.is_full())
     for (Acceptor* acceptor : std::exchange(waiting_, {})) accept(*acceptor);
   if (strangers_.empty()) return static_cast<void>(sweeper_.cancel());
   sweeper_.expires_at(*strangers_.next());
   sweeper_.async_wait([this](const error_code& cancelled) {
-    if (!cancelled) sweep();
+    if (!cancelled) sweep_soon();
   });
 }
 

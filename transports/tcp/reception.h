@@ -10,6 +10,8 @@
 #include <functional>
 #include <list>
 #include <memory>
+#include <set>
+#include <string>
 #include <vector>
 
 #include "core/base/fork.h"
@@ -58,11 +60,12 @@ class Reception {
   void listen(const InterfaceAddress& port);
   void accept(Acceptor& acceptor);
   void reserve();
-  void rest(Acceptor& acceptor);
+  void rest(Acceptor& acceptor, const boost::system::error_code& why);
   void greet(Socket socket);
   void recognise(Stranger& stranger);
   bool is_ours(const Hello& hello) const;
-  void drop(const char* why);
+  void drop(const Stranger& stranger, const char* why);
+  void sweep_soon();
   void sweep();
 
   boost::asio::io_context& context_;
@@ -74,10 +77,13 @@ class Reception {
   RareLog log_;
   UniqueFd spare_{};  ///< a descriptor for one more connection when the process has none left
   std::list<Acceptor> acceptors_{};
+  std::set<int> accepting_{};               ///< descriptors of those with an accept under way
   std::list<KeptFromChildren> unforked_{};  ///< all of them
   std::vector<Acceptor*> waiting_{};        ///< until there is room for a stranger
   Newcomers<std::shared_ptr<Stranger>> strangers_{};
+  std::set<std::uint64_t> heard_{};    ///< challenges of those that were recognised
   boost::asio::steady_timer sweeper_;  ///< for the oldest stranger
+  bool sweeps_soon_ = false;
 };
 
 }  // namespace rondo::tcp

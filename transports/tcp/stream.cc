@@ -37,19 +37,9 @@ bool is_of_path(int error) {
   return error == ETIMEDOUT || error == EHOSTUNREACH || error == ENETUNREACH || error == ENETDOWN;
 }
 
-[[noreturn]] void throw_cut_off(const Ends& ends, int error) {
-  throw Error(ErrorCode::timeout,
-              "the path of the TCP connection to the peer is broken: " +
-                  std::generic_category().message(error),
-              {.rank = ends.rank,
-               .peer = ends.peer,
-               .remedy = "look for a pulled cable, an interface that is down, or a firewall; "
-                         "RONDO_SOCKET_IFNAME chooses the interface"});
-}
-
 /// A system call on a connection failed.
 [[noreturn]] void throw_failed(const Ends& ends, int error) {
-  if (is_of_path(error)) throw_cut_off(ends, error);
+  if (is_of_path(error)) throw cut_off(ends, error);
   if (error != EFAULT) throw_lost(ends, words_of_end(error));
   throw Error(
       ErrorCode::invalid_argument, "a buffer of this call is not all memory of this process",
@@ -73,6 +63,16 @@ std::size_t write_parts(int socket, std::span<iovec> parts, const Ends& ends) {
 }
 
 }  // namespace
+
+Error cut_off(const Ends& ends, int error) {
+  return Error(ErrorCode::timeout,
+               "the path of the TCP connection to the peer is broken: " +
+                   std::generic_category().message(error),
+               {.rank = ends.rank,
+                .peer = ends.peer,
+                .remedy = "look for a pulled cable, an interface that is down, or a firewall; "
+                          "RONDO_SOCKET_IFNAME chooses the interface"});
+}
 
 std::span<std::byte> StreamWriter::acquire() {
   if (pending()) flush();

@@ -17,12 +17,16 @@
 #include <vector>
 
 #include "core/base/fork.h"
+#include "rondo/error.h"
 #include "transports/tcp/frame.h"
 
 namespace rondo::tcp {
 
 /// A socket that a writer and a reader use, each one way. Closed when both have let go.
 using Connection = std::shared_ptr<const UnforkedFd>;
+
+/// The error of a connection whose path is broken, by the system's reason. The peer may well live.
+Error cut_off(const Ends& ends, int error);
 
 /// Frames into a socket, and memory for those that the kernel is slow to take. Every call throws
 /// Error{peer_lost} once the socket is broken.

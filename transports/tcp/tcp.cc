@@ -21,6 +21,8 @@ constexpr std::size_t preferred_slot_bytes = std::size_t{512} << 10;
 constexpr int most_sockets = 16;
 // The time between looks at the listener.
 constexpr std::chrono::milliseconds between_looks{2};
+// And at what the kernel knows of each connection.
+constexpr std::chrono::milliseconds between_path_looks{1000};
 
 using Channels = ChannelTable<TcpSendChannel, TcpReceiveChannel>;
 using End = Channels::End;
@@ -100,6 +102,7 @@ class TcpTransport final : public Transport {
 
   bool progress() override {
     bool moved = write_on();
+    if (path_look_.is_due()) look_at_paths();
     if (expected_ > 0) count_expected();  // frames may have shown on which connection they come
     if (expected_ == 0 && !look_.is_due()) return moved;
     if (connector_.poll()) {
@@ -223,6 +226,11 @@ class TcpTransport final : public Transport {
                   .remedy = "set the same RONDO_SOCKETS and RONDO_SLOT_BYTES on every rank"});
   }
 
+  /// Where bytes are under way the kernel itself would try for a quarter of an hour.
+  void look_at_paths() {
+    for (const auto& [end, channel] : channels_.senders()) channel->check_paths();
+  }
+
   /// Channels whose connections are still to come, as far as this rank knows. While there are any,
   /// each progress() looks.
   void count_expected() { expected_ = channels_.count_wanted(IsExpected()); }
@@ -237,6 +245,7 @@ class TcpTransport final : public Transport {
   Channels channels_;
   std::ptrdiff_t expected_ = 0;
   RareLook look_{between_looks};
+  RareLook path_look_{between_path_looks};
   Connector connector_;  // last: its callbacks use all of the above
 };
 

@@ -108,7 +108,8 @@ TEST_CASE("a host that tells of ranks and ports that there are not is refused") 
     const auto result = finish(job({"--hosts", "b:1", "--ssh", babble}, {"up"}));
     INFO(result.error);
     CHECK(result.status == 1);
-    CHECK(contains(result.error, "host b: a message about what is not there"));
+    CHECK(contains(result.error,
+                   "host b: its rondorun tells of a rank or port that it does not have"));
   }
 }
 

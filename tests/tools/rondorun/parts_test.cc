@@ -127,6 +127,7 @@ TEST_CASE("a job gets a secret of its own, unless the user gives one") {
   CHECK(secret({"--hosts", "a:1,b:1"}, {}) != made);
   CHECK(secret({"-n", "2"}, {"RONDO_SECRET=s"}) == "none");
   CHECK(secret({"-n", "2"}, {"RONDO_SECRET_FILE=s"}) == "none");
+  CHECK(secret({"-n", "2"}, {"RONDO_SECRET=", "RONDO_SECRET_FILE="}) != "none");
   CHECK(secret({"-n", "2", "--env", "RONDO_SECRET_FILE=s"}, {}) == "none");
   // Each node has a rondorun of its own.
   CHECK(secret({"-n", "3", "--nnodes", "4", "--node-rank", "2", "--master-addr", "m",
