@@ -42,7 +42,7 @@ void TcpSendChannel::check_paths() {
   for (const StreamWriter& writer : writers_)
     if (writer.connected() && is_path_broken(writer.descriptor())) {
       fail(cut_off(ends_, ETIMEDOUT));
-      return;
+      throw Error(*failure_);
     }
 }
 

@@ -31,7 +31,7 @@ class TcpSendChannel final : public SendChannel {
   /// The connections on which frames were sent.
   void add_connections(std::vector<Connection>& connections) const;
   void fail(const Error& error);
-  /// Fails where the path of a connection is broken.
+  /// Throws where the path of a connection is broken: this rank may wait for what the peer sends.
   void check_paths();
   bool failed() const { return failure_.has_value(); }
   /// Writes on. Keeps a failure for the next call of the user.
