@@ -1,6 +1,7 @@
 // Reading a schedule's text form; text.cc writes it.
 #include <algorithm>
 #include <cctype>
+#include <map>
 #include <memory>
 #include <optional>
 #include <vector>
@@ -71,13 +72,13 @@ class Line {
     return static_cast<int>(value);
   }
 
-  /// A run of characters without spaces, or anything in double quotes.
+  /// A run of characters without spaces and quotes, or anything in double quotes.
   std::string name(const std::string& expected) {
     skip();
     const bool quotes = take("\"");
     const std::size_t begin = at_;
-    while (at_ < text_.size() &&
-           (quotes ? text_[at_] != '"' : std::isspace(static_cast<unsigned char>(text_[at_])) == 0))
+    while (at_ < text_.size() && text_[at_] != '"' &&
+           (quotes || std::isspace(static_cast<unsigned char>(text_[at_])) == 0))
       ++at_;
     if (at_ == begin) fail("expected " + expected);
     std::string found(text_.substr(begin, at_ - begin));
@@ -126,6 +127,9 @@ class Line {
 };
 
 constexpr int most_ranks = 1 << 20;
+constexpr int most_parts = 1 << 20;
+constexpr int most_chunks = 1 << 30;  ///< sums of two chunks' numbers fit into an int
+constexpr std::size_t most_phases = std::size_t{1} << 16;  ///< Step::phase is one of them
 
 class Reader {
  public:
@@ -140,12 +144,13 @@ class Reader {
       text.remove_prefix(std::min(length + 1, text.size()));
     }
     Line after("", number + 1, source_);
-    if (sections_.empty()) open_header(after, 0);
+    if (!is_open_) open_header(after, 0);
     return finish();
   }
 
  private:
-  using Lists = std::vector<std::vector<Step>>;
+  /// By section, rank * lanes + lane. Takes no more memory than the text, however many ranks it has.
+  using Lists = std::map<std::size_t, std::vector<Step>>;
 
   void statement(Line& line) {
     const std::size_t begin = line.mark();
@@ -156,13 +161,12 @@ class Reader {
       labelled(line, word == "phase");
     else if (std::optional<Step> step = this->step(line, word))
       add(line, begin, *step);
-    else if (!sections_.empty() || !header(line, word))
+    else if (is_open_ || !header(line, word))
       line.fail_at(begin,
-                   sections_.empty()
-                       ? "expected collective, algorithm, ranks, root, lanes, depth, parts, "
-                         "phases or rank"
-                       : "expected send, receive, receive_reduce, reduce, copy, phase, round "
-                         "or rank");
+                   is_open_ ? "expected send, receive, receive_reduce, reduce, copy, phase, round "
+                              "or rank"
+                            : "expected collective, algorithm, ranks, root, lanes, depth, parts, "
+                              "phases or rank");
     line.end();
   }
 
@@ -185,9 +189,11 @@ class Reader {
     } else if (word == "depth") {
       schedule_.depth = line.number("the depth of channels", 1, 1 << 30);
     } else if (word == "parts") {
-      parts_ = line.number("the parts of a block", 1, 1 << 20);
+      parts_ = line.number("the parts of a block", 1, most_parts);
     } else if (word == "phases") {
       while (!line.at_end()) schedule_.phases.push_back(line.name("a phase's name"));
+      if (schedule_.phases.size() > most_phases)
+        line.fail("expected at most " + std::to_string(most_phases) + " phases");
     } else {
       return false;
     }
@@ -206,25 +212,24 @@ class Reader {
     if (!has_collective_) line.fail_at(begin, "expected 'collective' in the lines before");
     if (!has_ranks_) line.fail_at(begin, "expected 'ranks' in the lines before");
     schedule_.layout = make_layout(schedule_.collective, schedule_.ranks, parts_);
+    if (schedule_.layout.blocks > most_chunks / parts_)
+      line.fail_at(begin, "expected at most " + std::to_string(most_chunks) +
+                              " chunks in the lines before (blocks times parts)");
     if (schedule_.root >= schedule_.ranks)
       line.fail_at(begin, "expected a root below " + std::to_string(schedule_.ranks) +
                               " in the lines before (root is " + std::to_string(schedule_.root) +
                               ")");
-    const auto count =
-        static_cast<std::size_t>(schedule_.ranks) * static_cast<std::size_t>(schedule_.lanes);
-    sections_.resize(count);
-    opened_.resize(count);
+    is_open_ = true;
   }
 
   void rank(Line& line, std::size_t statement_begin) {
-    if (sections_.empty()) open_header(line, statement_begin);
+    if (!is_open_) open_header(line, statement_begin);
     const std::size_t begin = line.mark();
     const int rank = line.number("a rank", 0, schedule_.ranks - 1);
     const int lane = line.take_word("lane") ? line.number("a lane", 0, schedule_.lanes - 1) : 0;
-    section_ = static_cast<std::size_t>(rank) * static_cast<std::size_t>(schedule_.lanes) +
-               static_cast<std::size_t>(lane);
-    if (opened_[section_]) line.fail_at(begin, "this rank and lane have a section already");
-    opened_[section_] = true;
+    const auto [found, is_new] = sections_.try_emplace(section(rank, lane, schedule_.lanes));
+    if (!is_new) line.fail_at(begin, "this rank and lane have a section already");
+    section_ = &found->second;
     phase_ = round_ = 0;
   }
 
@@ -242,15 +247,20 @@ class Reader {
   }
 
   void add(Line& line, std::size_t begin, const Step& step) {
-    if (sections_.empty()) line.fail_at(begin, "expected 'rank' before the first step");
-    sections_[section_].push_back(step.at(phase_, round_));
+    if (section_ == nullptr) line.fail_at(begin, "expected 'rank' before the first step");
+    section_->push_back(step.at(phase_, round_));
+  }
+
+  static std::size_t section(int rank, int lane, int lanes) {
+    return static_cast<std::size_t>(rank) * static_cast<std::size_t>(lanes) +
+           static_cast<std::size_t>(lane);
   }
 
   std::optional<Step> step(Line& line, std::string_view word) {
     if (word != "send" && word != "receive" && word != "receive_reduce" && word != "reduce" &&
         word != "copy")
       return std::nullopt;
-    if (sections_.empty()) line.fail_at(0, "expected 'rank' before the first step");
+    if (section_ == nullptr) line.fail_at(0, "expected 'rank' before the first step");
     if (word == "send") {
       const Chunk from = chunk(line);
       line.keyword("to");
@@ -315,21 +325,22 @@ class Reader {
   Schedule finish() {
     auto lists = std::make_shared<const Lists>(std::move(sections_));
     schedule_.steps = [lists, lanes = schedule_.lanes](int rank, int lane) {
-      return listed(lists, static_cast<std::size_t>(rank) * static_cast<std::size_t>(lanes) +
-                               static_cast<std::size_t>(lane));
+      return listed(lists, section(rank, lane, lanes));
     };
     return std::move(schedule_);
   }
 
   static Steps listed(std::shared_ptr<const Lists> lists, std::size_t section) {
-    for (const Step& step : (*lists)[section]) co_yield step;
+    const auto found = lists->find(section);
+    if (found == lists->end()) co_return;
+    for (const Step& step : found->second) co_yield step;
   }
 
   std::string_view source_;
   Schedule schedule_{};
-  Lists sections_{};  ///< empty until the header is complete
-  std::vector<bool> opened_{};
-  std::size_t section_ = 0;
+  Lists sections_{};
+  std::vector<Step>* section_ = nullptr;  ///< of sections_; there is none in the header
+  bool is_open_ = false;                  ///< the header is complete
   int parts_ = 1;
   int phase_ = 0;
   int round_ = 0;

@@ -14,19 +14,29 @@ enum class Numbering : std::uint8_t {
   in_turn   ///< one of each host, then the next of each
 };
 
+/// The host of each rank. `sizes`: the ranks of each host.
+inline std::vector<int> host_of_ranks(const std::vector<int>& sizes, Numbering numbering) {
+  std::vector<int> hosts;
+  if (numbering == Numbering::by_host) {
+    for (std::size_t host = 0; host < sizes.size(); ++host)
+      hosts.insert(hosts.end(), static_cast<std::size_t>(sizes[host]), static_cast<int>(host));
+    return hosts;
+  }
+  std::vector<int> open(sizes.size());  // that have ranks left: full ones are not looked at again
+  std::iota(open.begin(), open.end(), 0);
+  for (int dealt = 0; !open.empty(); ++dealt) {
+    std::erase_if(open, [&](int host) { return sizes[static_cast<std::size_t>(host)] <= dealt; });
+    hosts.insert(hosts.end(), open.begin(), open.end());
+  }
+  return hosts;
+}
+
 /// A topology of hosts with so many ranks each. `ports`: of each host; 0: unknown.
 inline Topology on_hosts(const std::vector<int>& sizes, Numbering numbering, int ports = 0) {
   Topology topology{.ranks = std::accumulate(sizes.begin(), sizes.end(), 0),
                     .links = LinkClass::network,
-                    .one_machine = sizes.size() == 1};
-  std::vector<int> left = sizes;
-  for (std::size_t host = 0; static_cast<int>(topology.host.size()) < topology.ranks;) {
-    if (left[host] > 0) {
-      --left[host];
-      topology.host.push_back(static_cast<int>(host));
-    }
-    if (numbering == Numbering::in_turn || left[host] == 0) host = (host + 1) % sizes.size();
-  }
+                    .one_machine = sizes.size() == 1,
+                    .host = host_of_ranks(sizes, numbering)};
   if (ports > 0)
     topology.hosts.assign(sizes.size(),
                           {.ports = std::vector<Port>(static_cast<std::size_t>(ports))});

@@ -139,5 +139,27 @@ TEST_CASE("errors name line, column and what was expected") {
   CHECK(error_of("collective reduce\nranks 2\nroot 2\nrank 0\n")
             .find("file:4:1: expected a root below 2 in the lines before (root is 2)") !=
         std::string::npos);
+  CHECK(error_of("collective all_gather\nranks 1048576\nparts 1025\nrank 0") ==
+        "file:4:1: expected at most 1073741824 chunks in the lines before (blocks times parts), "
+        "found 'rank'");
+  CHECK(error_of("algorithm a\"b") == "file:1:12: expected the end of the line, found '\"b'");
   CHECK(error_of("phases \"open") == "file:1:13: expected '\"', found the end of the line");
+}
+
+TEST_CASE("a text takes no more memory than it is long, however many ranks it names") {
+  const Schedule schedule = parse_schedule(
+      "collective all_gather\nranks 1048576\nlanes 65535\nparts 1024\nrank 1048575 lane 65534\n"
+      "send input[1073741823] to 0");
+  CHECK(schedule.layout.chunks() == 1 << 30);
+  CHECK(schedule.steps(0, 0).next() == nullptr);
+  CHECK(schedule.steps(1048575, 65534).next()->from == input(1073741823));
+}
+
+TEST_CASE("as many phases are read as a step can name") {
+  std::string text = "collective reduce\nranks 1\nphases";
+  for (int phase = 0; phase < 65536; ++phase) text += " " + std::to_string(phase);
+  const Schedule most =
+      parse_schedule(text + "\nrank 0\nphase 65535 round 1\ncopy input[0] into output[0]");
+  CHECK(most.steps(0, 0).next()->phase == 65535);
+  CHECK(error_of(text + " more").find("expected at most 65536 phases") != std::string::npos);
 }

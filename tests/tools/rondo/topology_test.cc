@@ -132,6 +132,25 @@ TEST_CASE("a wrong file is refused with the place and the reason") {
   CHECK_THROWS_WITH(read_topology("/no/such/file"), Contains("no such file"));
 }
 
+TEST_CASE("large topologies take seconds, and those that do not fit are refused") {
+  // The others were passed over for each rank of the large host.
+  std::vector<int> sizes(300'000, 1);
+  sizes.push_back(300'000);
+  const Topology topology = on_hosts(sizes, Numbering::in_turn);
+  CHECK(topology.host.size() == 600'000);
+  CHECK(topology.host[300'000] == 300'000);
+  using Catch::Contains;
+  CHECK_THAT(complaint([](Json& json) {
+               json["hosts"][0]["count"] = 200'000;
+               for (int port = 0; port < 40; ++port)
+                 json["hosts"][0]["devices"].push_back({{"name", "GPU"}});
+             }),
+             Contains("have more than 4194304 ports and devices"));
+  for (const double speed : {1e-308, 1e308})
+    CHECK_THAT(complaint([&](Json& json) { json["fabric"]["bits_per_second"] = speed; }),
+               Contains("fabric: \"bits_per_second\" is 1e"));
+}
+
 TEST_CASE("--hosts says the ranks of each host") {
   CHECK(parse_hosts("2x4") == std::vector<int>{4, 4});
   CHECK(parse_hosts("3+5") == std::vector<int>{3, 5});

@@ -19,6 +19,7 @@ namespace {
 constexpr const char* topology_what = "rondo topology";
 constexpr int topology_schema = 1;
 constexpr int most_sockets = 1024;
+constexpr long long most_parts = 4LL * most_ranks;  ///< ports and devices of all hosts
 
 struct FabricName {
   FabricKind kind;
@@ -30,6 +31,8 @@ constexpr std::array fabric_names{
     FabricName{FabricKind::dragonfly, "dragonfly"}, FabricName{FabricKind::torus, "torus"}};
 
 constexpr double bits_a_byte = 8;
+constexpr double slowest = 1;        ///< bits a second
+constexpr double fastest = 0x1p100;  ///< a power of two: none below it is written as more
 
 Json speed_to_json(double beta) { return bits_a_byte / beta; }
 
@@ -37,7 +40,9 @@ Json speed_to_json(double beta) { return bits_a_byte / beta; }
 double speed_from_json(const Json& json) {
   if (!json.contains("bits_per_second")) return 0;
   const double speed = number(json, "bits_per_second");
-  if (speed == 0) throw JsonDefect("\"bits_per_second\" is 0");
+  if (speed < slowest || speed > fastest)
+    throw JsonDefect("\"bits_per_second\" is " + json.at("bits_per_second").dump() +
+                     ", not from 1 to 2^100");
   return bits_a_byte / speed;
 }
 
@@ -195,10 +200,16 @@ Topology topology_from_json(const Json& json) {
   std::vector<int> sizes;
   std::vector<Host> hosts;
   long long ranks = 0;
+  long long parts = 0;
   for (const HostGroup& group : items<HostGroup>(json, "hosts", group_from_json)) {
     ranks += static_cast<long long>(group.count) * group.ranks;
     if (ranks > most_ranks)
       throw JsonDefect("\"hosts\" have more than " + std::to_string(most_ranks) + " ranks");
+    parts +=
+        group.count * static_cast<long long>(group.host.ports.size() + group.host.devices.size());
+    if (parts > most_parts)
+      throw JsonDefect("\"hosts\" have more than " + std::to_string(most_parts) +
+                       " ports and devices");
     sizes.insert(sizes.end(), static_cast<std::size_t>(group.count), group.ranks);
     hosts.insert(hosts.end(), static_cast<std::size_t>(group.count), group.host);
   }

@@ -24,11 +24,16 @@ std::string digest_text(const std::string& json, std::uint64_t sum) {
 }
 
 Header header_from(const Json& json) {
-  if (json.at("version").get<int>() != format_version) {
+  if (json.at("version") != format_version) {
     refuse("is of another version of this program",
            "the rondo-train that wrote it, or another --checkpoint folder");
   }
-  const auto number = [&](const char* name) { return json.at(name).get<std::size_t>(); };
+  const auto number = [&](const char* name) {
+    const Json& value = json.at(name);
+    if (!value.is_number_unsigned())
+      refuse("is damaged: its " + std::string(name) + " is no whole number", damage_remedy);
+    return value.get<std::size_t>();
+  };
   return {.position = {number("step"), number("taken"), json.at("loss_scale").get<double>(),
                        number("good")},
           .identity = json.at("training").get<Identity>(),
@@ -84,10 +89,12 @@ ReadHeader read_header(const File& file) {
     refuse(std::string("is damaged: its header is not as it was written: ") + error.what(),
            damage_remedy);
   }
-  const std::uint64_t wanted = read.bytes + read.header.elements * sizeof(float);
-  if (size == wanted) return read;
-  refuse("is damaged: it has " + std::to_string(size) + " bytes where " + std::to_string(wanted) +
-             " were written",
+  const std::uint64_t arrays = size - read.bytes;
+  // Divided, as a product of what the file says may not fit.
+  if (arrays % sizeof(float) == 0 && arrays / sizeof(float) == read.header.elements) return read;
+  refuse("is damaged: it has " + std::to_string(size) + " bytes where " +
+             std::to_string(read.bytes) + " and " + std::to_string(read.header.elements) +
+             " numbers were written",
          damage_remedy);
 }
 
