@@ -181,11 +181,12 @@ std::vector<InterfaceAddress> ports_in_turn(std::string_view pattern, AddressFam
     if (is_first || (several && is_new && distance(each) == distance(ports.front())))
       ports.push_back(each);
   }
-  const auto others = std::ranges::stable_partition(ports, [&](const InterfaceAddress& each) {
+  const auto begin = ports.begin();
+  const auto others = std::stable_partition(begin, ports.end(), [&](const InterfaceAddress& each) {
     return each.numa_node >= 0 && each.numa_node == numa_node;
   });
-  const auto end = others.begin() == ports.begin() ? ports.end() : others.begin();
-  std::rotate(ports.begin(), ports.begin() + index % (end - ports.begin()), end);
+  const auto end = others == begin ? ports.end() : others;
+  std::rotate(begin, begin + index % (end - begin), end);
   return ports;
 }
 

@@ -282,8 +282,8 @@ class ShmTransport final : public Transport {
 
   void lose(std::size_t index) {
     const auto [end, sending] = owners_[index];
-    auto lose_side = [&](auto& side) {
-      side.channel.fail(errors().peer_died(end.first));
+    auto lose_side = [&, peer = end.first](auto& side) {
+      side.channel.fail(errors().peer_died(peer));
       side.socket = {};
     };
     sending ? lose_side(*channels_.find_sender(end)) : lose_side(*channels_.find_receiver(end));

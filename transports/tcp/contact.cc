@@ -133,12 +133,12 @@ Contact for_socket(Contact peer, const Contact& here, int socket) {
   if (!share_machine(peer, here))
     std::erase_if(peer.endpoints,
                   [&](const Endpoint& each) { return has_address(here, each.address); });
-  const auto others = std::ranges::stable_partition(peer.endpoints, [&](const Endpoint& each) {
+  const auto begin = peer.endpoints.begin();
+  const auto others = std::stable_partition(begin, peer.endpoints.end(), [&](const Endpoint& each) {
     return std::ranges::any_of(here.endpoints,
                                [&](const Endpoint& own) { return share_network(own, each); });
   });
-  const auto begin = peer.endpoints.begin();
-  const auto end = others.begin() == begin ? peer.endpoints.end() : others.begin();
+  const auto end = others == begin ? peer.endpoints.end() : others;
   std::rotate(begin, begin + socket % (end - begin), end);
   return peer;
 }
