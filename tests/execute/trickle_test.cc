@@ -1,4 +1,6 @@
 // What counts as progress of a frame that moves in parts.
+#include <algorithm>
+
 #include "core/execute/operation.h"
 #include "tests/catch.h"
 
