@@ -17,8 +17,6 @@ namespace {
               {.rank = rank, .call = to_string(call), .remedy = remedy});
 }
 
-constexpr std::string_view count_remedy = "check the count, and that the memory has not been freed";
-
 /// A call with kinds that have names, so that it can be put in words.
 Call named(Call call) {
   call.type = DataType::uint8;

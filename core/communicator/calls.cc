@@ -13,9 +13,9 @@ namespace {
 /// The longest block of an exchange that goes without operations. Beyond, copying takes the time.
 constexpr std::size_t short_block_bytes = std::size_t{16} << 10;
 
-/// Whether these buffers are missing or overlap: then they are in place, or an error. One buffer
-/// for a whole vector, as in most in-place calls, needs no closer look; nor does a rank that only
-/// gives, or only takes.
+/// Whether these buffers are missing, large or overlap: then they may be an error. A small buffer for a
+/// whole vector, as in most in-place calls, needs no closer look; nor does a rank that only gives, or
+/// only takes.
 bool wants_check(const PreparedCall& prepared, const void* input, const void* output) {
   const std::size_t in_bytes = prepared.input_elements * prepared.element_bytes;
   const std::size_t out_bytes = prepared.output_elements * prepared.element_bytes;

@@ -18,6 +18,7 @@ namespace rondo::detail {
 namespace {
 
 constexpr std::size_t alone_frame_bytes = std::size_t{1} << 20;  ///< where there are no channels
+
 /// What a rank tells the others of its transports.
 struct Reach {
   std::vector<std::string> addresses{};  ///< by kind; empty where it does not use it

@@ -15,9 +15,11 @@ namespace {
 /// Meetings in a row: the shortest decides, so a few that were held up do not matter.
 constexpr int meetings_in_a_row = 8;
 
+constexpr std::size_t name_digits = 16;
+
 std::string random_name() {
   std::random_device device;
-  std::array<char, 17> digits{};
+  std::array<char, name_digits + 1> digits{};
   std::snprintf(digits.data(), digits.size(), "%08x%08x", device(), device());
   return digits.data();
 }
@@ -51,7 +53,7 @@ Tracing::Tracing(const Membership& membership, const Config& config, const std::
   const bool world = membership.number == 0;
   const Run run =
       exchange_values(control_, rank_ != 0 ? Run{} : Run{random_name(), world && first_world()})[0];
-  if (run.name.size() != random_name().size() || !is_hexadecimal(run.name))
+  if (run.name.size() != name_digits || !is_hexadecimal(run.name))
     throw Error(ErrorCode::mismatch, "rank 0 gave the trace no name", {.rank = rank_, .peer = 0});
   const HostInfo& here = hosts_[static_cast<std::size_t>(rank_)];
   trace::Origin origin{.path = config.trace,
