@@ -3,6 +3,9 @@
 #include <sodium.h>
 #include <sys/random.h>
 
+#include <bit>
+
+#include "core/base/random_number.h"
 #include "rondo/error.h"
 
 namespace rondo {
@@ -25,6 +28,10 @@ Bytes random_bytes() {
 
 Secret random_secret() { return {random_bytes<decltype(Secret::bytes)>()}; }
 Nonce random_nonce() { return random_bytes<Nonce>(); }
+
+std::uint64_t random_number() {
+  return std::bit_cast<std::uint64_t>(random_bytes<std::array<std::uint8_t, 8>>());
+}
 
 Secret secret_from(std::string_view text) {
   Secret secret;

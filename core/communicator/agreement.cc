@@ -2,10 +2,10 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <random>
 #include <thread>
 
 #include "core/base/log.h"
+#include "core/base/random_number.h"
 #include "core/communicator/oversubscribed.h"
 #include "core/control/exchange_values.h"
 
@@ -77,12 +77,6 @@ void take_settings(const SharedSettings& settings, Config& config) {
       settings.device_executor, static_cast<std::uint8_t>(DeviceExecutor::finite)));
   config.reproducible = settings.reproducible;
   config.accumulate_wide = settings.accumulate_wide;
-}
-
-/// 64 bits that no other communicator draws.
-std::uint64_t random_number() {
-  std::random_device device;
-  return std::uint64_t{device()} << 32 | device();
 }
 
 }  // namespace

@@ -3,10 +3,10 @@
 #include <algorithm>
 #include <atomic>
 #include <cstdio>
-#include <random>
 #include <string_view>
 
 #include "core/base/log.h"
+#include "core/base/random_number.h"
 #include "core/control/exchange_values.h"
 
 namespace rondo::detail {
@@ -18,9 +18,9 @@ constexpr int meetings_in_a_row = 8;
 constexpr std::size_t name_digits = 16;
 
 std::string random_name() {
-  std::random_device device;
   std::array<char, name_digits + 1> digits{};
-  std::snprintf(digits.data(), digits.size(), "%08x%08x", device(), device());
+  std::snprintf(digits.data(), digits.size(), "%016llx",
+                static_cast<unsigned long long>(random_number()));
   return digits.data();
 }
 

@@ -7,6 +7,7 @@
 #include <optional>
 #include <utility>
 
+#include "core/base/random_number.h"
 #include "core/settings/interface.h"
 #include "transports/tcp/pacing.h"
 #include "transports/tcp/reception.h"
@@ -138,7 +139,7 @@ class Connector::State {
 
   void say_hello(const std::shared_ptr<Attempt>& attempt) {
     tune(attempt->socket, pacing_);
-    attempt->said.hello.own_challenge = random_challenge();
+    attempt->said.hello.own_challenge = random_number();
     attempt->said = sign(settings_.secret, attempt->said.hello);
     asio::async_write(attempt->socket, asio::buffer(&attempt->said, sizeof(SignedHello)),
                       [this, attempt](const error_code& error, std::size_t) {

@@ -7,12 +7,12 @@
 #include <boost/asio/post.hpp>
 #include <boost/asio/read.hpp>
 #include <chrono>
-#include <cstring>
 #include <string>
 #include <utility>
 
 #include "core/base/log.h"
 #include "core/base/numa.h"
+#include "core/base/random_number.h"
 #include "core/base/socket_options.h"
 
 namespace rondo::tcp {
@@ -31,13 +31,6 @@ bool stays_on_machine(const Socket& socket) {
 }
 
 }  // namespace
-
-std::uint64_t random_challenge() {
-  const Nonce nonce = random_nonce();
-  std::uint64_t number = 0;
-  std::memcpy(&number, nonce.data(), sizeof(number));
-  return number;
-}
 
 bool out_of_descriptors(const error_code& error) {
   return error == asio::error::no_descriptors ||
@@ -80,7 +73,7 @@ Reception::Reception(asio::io_context& context, const TransportSettings& setting
       on_arrival_(std::move(on_arrival)),
       log_(settings.rank),
       sweeper_(context) {
-  contact_.challenge = random_challenge();
+  contact_.challenge = random_number();
   reserve();
   const int node = settings.interface.empty() ? -1 : process_numa_node();  // of use for several
   for (const InterfaceAddress& port :

@@ -28,8 +28,6 @@ namespace rondo::tcp {
 
 using Socket = boost::asio::ip::tcp::socket;
 
-/// A random number of 64 bits.
-std::uint64_t random_challenge();
 bool out_of_descriptors(const boost::system::error_code& error);
 Error no_descriptors(int rank);
 void close_on_exec(int descriptor);
