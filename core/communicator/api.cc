@@ -118,6 +118,12 @@ void Work::when_complete(std::function<void()> notice) {
 Communicator::Communicator(std::shared_ptr<detail::CommunicatorState> state)
     : state_(std::move(state)) {}
 
+Agreed Communicator::agree(std::uint64_t flags) { return usable(state_).agree(flags); }
+Communicator Communicator::shrink() { return CommunicatorAccess::make(usable(state_).shrink()); }
+Communicator Communicator::grow(int ranks, const std::optional<UniqueId>& id) {
+  return CommunicatorAccess::make(usable(state_).grow(ranks, id));
+}
+
 int Communicator::rank() const { return usable(state_).rank(); }
 int Communicator::size() const { return usable(state_).size(); }
 

@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "core/control/call.h"
-#include "core/control/exchange_values.h"
 
 namespace rondo::detail {
 namespace {
@@ -14,9 +13,8 @@ std::uint64_t child_number(std::uint64_t parent, std::uint64_t sequence, int kin
   return fingerprint(Call{.sequence = sequence, .count = parent, .root = kind});
 }
 
-constexpr int shrunk = -1;    // colors are not negative
-constexpr int repaired = -2;  // the channel over which a failed communicator is split
-constexpr int streams = -3;   // the channel of a communicator's calls between devices
+constexpr int shrunk = -1;   // colors are not negative
+constexpr int streams = -2;  // the channel of a communicator's calls between devices
 
 }  // namespace
 
@@ -26,33 +24,16 @@ std::shared_ptr<ControlChannel> Derivation::open(std::uint64_t sequence, int kin
 
 std::shared_ptr<ControlChannel> Derivation::open_stream_channel() const { return open(0, streams); }
 
-std::shared_ptr<ControlChannel> Derivation::open_repair_channel() {
-  return open(++repairs_, repaired);
-}
-
-std::optional<Membership> Derivation::split(const std::shared_ptr<ControlChannel>& control,
-                                            int color, int key) {
-  struct Wish {
-    int color = 0;
-    int key = 0;
-  };
-  const std::vector<Wish> all = exchange_values(control, Wish{color, key});
+std::optional<Membership> Derivation::split(std::span<const SplitWish> wishes) {
   ++splits_;
-  struct Candidate {
-    int key;
-    int rank;
-  };
-  std::vector<Candidate> same;
-  for (int peer = 0; peer < parent_.size(); ++peer) {
-    const Wish& wish = all[static_cast<std::size_t>(peer)];
-    if (wish.color == color) same.push_back({wish.key, peer});
-  }
-  if (color < 0) return std::nullopt;
-  std::stable_sort(same.begin(), same.end(),
-                   [](const Candidate& a, const Candidate& b) { return a.key < b.key; });
+  const SplitWish& own = wishes[static_cast<std::size_t>(parent_.rank)];
+  if (own.color < 0) return std::nullopt;
   std::vector<int> ranks;
-  for (const Candidate& candidate : same) ranks.push_back(candidate.rank);
-  return child(ranks, splits_, color);
+  for (int peer = 0; peer < parent_.size(); ++peer)
+    if (wishes[static_cast<std::size_t>(peer)].color == own.color) ranks.push_back(peer);
+  std::ranges::stable_sort(ranks, {},
+                           [&](int peer) { return wishes[static_cast<std::size_t>(peer)].key; });
+  return child(ranks, splits_, own.color);
 }
 
 Membership Derivation::shrink(const std::vector<int>& excluded) {

@@ -4,11 +4,18 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <span>
 #include <vector>
 
 #include "core/communicator/membership.h"
 
 namespace rondo::detail {
+
+/// What a rank asks of a split. Ranks with a negative color, or that are gone, are in no child.
+struct SplitWish {
+  int color = -1;
+  int key = 0;
+};
 
 /// Not thread-safe, but for what is const.
 class Derivation {
@@ -16,13 +23,11 @@ class Derivation {
   explicit Derivation(Membership parent) : parent_(std::move(parent)) {}
 
   const Membership& parent() const { return parent_; }
-  /// Collective over `control`, which all members have. Empty where the color is negative.
-  std::optional<Membership> split(const std::shared_ptr<ControlChannel>& control, int color,
-                                  int key);
+  /// Local, as all members know the same `wishes`, one for each. Empty where this rank's color is
+  /// negative.
+  std::optional<Membership> split(std::span<const SplitWish> wishes);
   /// Of the members that are not `excluded`. Local: they all exclude the same.
   Membership shrink(const std::vector<int>& excluded);
-  /// A channel to split over where the communicator's own has failed.
-  std::shared_ptr<ControlChannel> open_repair_channel();
   /// A channel with a log of its own, for calls that do not go through the engine.
   std::shared_ptr<ControlChannel> open_stream_channel() const;
 
@@ -34,7 +39,6 @@ class Derivation {
   Membership parent_;
   std::uint64_t splits_ = 0;
   std::uint64_t shrinks_ = 0;
-  std::uint64_t repairs_ = 0;  ///< splits after a failure
 };
 
 }  // namespace rondo::detail

@@ -40,11 +40,14 @@ void Lifetime::fail(const Error& error) {
   parts_.tracing.write(false);  // this process may not live much longer
 }
 
+void Lifetime::require_not_finalized() const {
+  if (!finalized_) return;
+  throw Error(ErrorCode::invalid_usage, "this communicator was finalized",
+              {.rank = rank_, .remedy = "make a new one"});
+}
+
 void Lifetime::require_usable() {
-  if (finalized_) {
-    throw Error(ErrorCode::invalid_usage, "this communicator was finalized",
-                {.rank = rank_, .remedy = "make a new one"});
-  }
+  require_not_finalized();
   if (!parts_.control.failed()) return;
   note_told();
   throw parts_.control.failure();

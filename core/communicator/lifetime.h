@@ -28,7 +28,9 @@ class Lifetime {
 
   int rank() const { return rank_; }
   ControlChannel& control() const { return parts_.control; }
-  /// Throws where the communicator was finalized or has failed.
+  /// Throws where the communicator was finalized.
+  void require_not_finalized() const;
+  /// Throws where it was finalized or has failed.
   void require_usable();
   bool is_finalized() const { return finalized_; }
   /// False where it was finalized before.

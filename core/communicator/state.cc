@@ -5,6 +5,7 @@
 #include "core/base/log.h"
 #include "core/communicator/live_registry.h"
 #include "core/communicator/remedies.h"
+#include "core/control/exchange_values.h"
 #include "core/plan/decide.h"
 
 namespace rondo::detail {
@@ -20,7 +21,7 @@ CommunicatorState::CommunicatorState(Membership membership, const Config& config
                                      std::shared_ptr<ControlChannel> control)
     : derivation_(std::move(membership)),
       control_(std::move(control)),
-      agreed_(agree(control_, derivation_.parent(), config)),
+      agreed_(detail::agree(control_, derivation_.parent(), config)),
       connections_(derivation_.parent(), agreed_.config, control_),
       plans_(rank(), agreed_.config, connections_),
       numbering_(control_->calls(), size()),
@@ -42,26 +43,11 @@ std::shared_ptr<CommunicatorState> CommunicatorState::make_child(Membership memb
   return make_state(std::move(members), config);
 }
 
-std::shared_ptr<CommunicatorState> CommunicatorState::split(
-    const std::shared_ptr<ControlChannel>& control, int color, int key) {
-  auto members = derivation_.split(control, color, key);
-  return members ? make_child(*std::move(members)) : nullptr;
-}
-
 std::shared_ptr<CommunicatorState> CommunicatorState::split(int color, int key) {
   progress_.require_own_process();
   lifetime_.require_usable();
-  return split(control_, color, key);
-}
-
-std::shared_ptr<CommunicatorState> CommunicatorState::split_after_failure(int color, int key) {
-  progress_.require_own_process();
-  return split(derivation_.open_repair_channel(), color, key);
-}
-
-std::shared_ptr<CommunicatorState> CommunicatorState::shrink(const std::vector<int>& excluded) {
-  progress_.require_own_process();
-  return make_child(derivation_.shrink(excluded));
+  const auto members = derivation_.split(exchange_values(control_, SplitWish{color, key}));
+  return members ? make_child(*members) : nullptr;
 }
 
 std::string CommunicatorState::describe(const Call& call) {

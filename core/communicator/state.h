@@ -91,10 +91,16 @@ class CommunicatorState {
 
   /// Collective over the members. A member with a negative color gets null.
   std::shared_ptr<CommunicatorState> split(int color, int key);
-  /// The same where this communicator has failed or was aborted on every rank, but all ranks live.
-  std::shared_ptr<CommunicatorState> split_after_failure(int color, int key);
+  /// The same among the members that live, also where this communicator has failed on every rank.
+  std::shared_ptr<CommunicatorState> split_living(int color, int key);
   /// Collective over the members that are not `excluded`; works after a failure, too.
   std::shared_ptr<CommunicatorState> shrink(const std::vector<int>& excluded);
+  /// As Communicator's.
+  Agreed agree(std::uint64_t flags);
+  std::shared_ptr<CommunicatorState> shrink();
+  std::shared_ptr<CommunicatorState> grow(int ranks, const std::optional<UniqueId>& id);
+  /// Throws Error{invalid_argument} where it cannot grow to so many.
+  void check_growth(int ranks) const;
   /// Why no further call can succeed, if so. Any thread.
   std::optional<Error> failure() const { return lifetime_.failure(); }
   /// A disagreement between ranks that no call of this rank has reported, as it waited for no rank.
@@ -132,8 +138,6 @@ class CommunicatorState {
 
   /// A communicator of these members with this one's settings.
   std::shared_ptr<CommunicatorState> make_child(Membership members) const;
-  std::shared_ptr<CommunicatorState> split(const std::shared_ptr<ControlChannel>& control,
-                                           int color, int key);
   /// Looks the call up, checks and numbers it.
   void begin(const Call& asked, const void* input, void* output, Operation& operation,
              Counts counts);
@@ -159,6 +163,9 @@ class CommunicatorState {
   void close(bool together);
   /// When an exception is on its way: aborts what is under way.
   void abandon_calls();
+  /// Collective over the members that live: what they say in this function, by rank.
+  template <class Value>
+  std::vector<std::optional<Value>> hear_living(const char* function, const Value& mine);
 
   Derivation derivation_;
   const std::shared_ptr<ControlChannel> control_;

@@ -32,6 +32,13 @@ class ControlChannel {
   /// Collective over the communicator: everyone's blob, by rank. Throws at the bootstrap deadline,
   /// naming the ranks that did not come.
   virtual std::vector<std::string> exchange(const std::string& mine) = 0;
+  /// Collective over the ranks that live, also where the communicator has failed: everyone's blob,
+  /// by rank, and nothing where a rank has died, has left or does not come. All get the same, and so
+  /// the same view of who is there. The first rank to wait for `longest` ends the wait for all.
+  /// Throws Error{timeout} on a rank that the others went on without, and Error{peer_lost} where
+  /// nobody serves the job any more.
+  virtual std::vector<std::optional<std::string>> exchange_living(
+      const std::string& mine, std::chrono::milliseconds longest) = 0;
 
   /// True once this communicator has failed or was aborted anywhere. One load; acquire, so that
   /// failure() is there to be read. On x86 that costs what a relaxed load costs.

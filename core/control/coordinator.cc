@@ -44,15 +44,6 @@ void Coordinator::died(int world_rank, Clock::time_point now) {
   gone(world_rank, Fate::dead);
 }
 
-template <class Wants>
-void Coordinator::send_to(const Group& group, const Message& message, const Wants& wants) const {
-  std::vector<int> ranks;
-  for (const Member& member : group.members)
-    if (wants(member) && fates_[static_cast<std::size_t>(member.world_rank)] == Fate::present)
-      ranks.push_back(member.world_rank);
-  if (!ranks.empty()) deliver_(ranks, message);
-}
-
 void Coordinator::tell_of_departed() {
   for (auto& [number, group] : groups_) {
     if (group.fault || fail_for_loss(group)) continue;
@@ -121,62 +112,6 @@ void Coordinator::on(int from, const Open& message) {
       fail_for_gone(group, member);
     }
   }
-}
-
-void Coordinator::on(int from, const Blob& message) {
-  const auto [group, self] = sender_of(message.communicator, from);
-  if (group == nullptr || group->fault) return;
-  group->members[self].blob = message.bytes;
-  if (fail_for_loss(*group)) return;
-  check_exchange(*group);
-}
-
-void Coordinator::check_exchange(Group& group) {
-  const bool complete = std::ranges::all_of(
-      group.members, [](const Member& member) { return member.blob.has_value(); });
-  if (!complete) return fail_for_absent(group);
-  Blobs all{.communicator = group.number};
-  for (auto& member : group.members) {
-    all.bytes.push_back(std::move(*member.blob));
-    member.blob.reset();
-  }
-  const Message message(std::move(all));
-  send_to(group, message, [](const Member&) { return true; });
-}
-
-/// A member that has left will not bring what the others wait for.
-void Coordinator::fail_for_absent(Group& group) {
-  const auto waits = std::ranges::find_if(
-      group.members, [](const Member& member) { return member.blob.has_value(); });
-  const auto absent = std::ranges::find_if(
-      group.members, [](const Member& member) { return member.left && !member.blob; });
-  if (group.fault || waits == group.members.end() || absent == group.members.end()) return;
-  const auto self = static_cast<std::size_t>(absent - group.members.begin());
-  fail(group, fault_for_all(ErrorCode::mismatch,
-                            describe_member(group, self) + " has left the communicator, but rank " +
-                                std::to_string(waits - group.members.begin()) +
-                                " waits for it to make another one",
-                            "call split() and dup() on every rank before it finalizes",
-                            group.members.size(), static_cast<int>(self)));
-}
-
-void Coordinator::on(int from, const ExchangeExpired& message) {
-  const auto [group, self] = sender_of(message.communicator, from);
-  if (group == nullptr || group->fault) return;
-  // The blobs went out in the meantime: nothing has expired.
-  if (!group->members[self].blob) return;
-  std::vector<int> missing;
-  for (std::size_t member = 0; member < group->members.size(); ++member) {
-    if (!group->members[member].blob) missing.push_back(static_cast<int>(member));
-  }
-  const auto first = static_cast<std::size_t>(missing.front());
-  std::string text = rank_list(missing) + " did not take part in making the communicator within " +
-                     seconds(message.milliseconds);
-  if (missing.size() == 1) text += ": " + describe_member(*group, first);
-  fail(*group,
-       fault_for_all(ErrorCode::bootstrap, std::move(text),
-                     "make the communicator on every rank, or raise RONDO_BOOTSTRAP_TIMEOUT",
-                     group->members.size(), missing.front()));
 }
 
 void Coordinator::on(int from, const Stall& message) {
@@ -257,7 +192,7 @@ void Coordinator::on(int from, const Leave& message) {
   member.compares = false;
   take_report(*group, self, message.report);
   check_diagnosis(*group);
-  fail_for_absent(*group);
+  check_exchange(*group);
   erase_if_left(message.communicator);
 }
 
@@ -287,6 +222,7 @@ void Coordinator::gone(int world_rank, Fate fate) {
     member.left = true;
     if (missed && fate == Fate::dead) lose(group, static_cast<std::size_t>(self));
     if (missed && fate == Fate::departed) fail_for_gone(group, static_cast<std::size_t>(self));
+    check_exchange(group);
     if (!group.fault) answer_comparisons(group);
     numbers.push_back(number);
   }
@@ -331,6 +267,7 @@ void Coordinator::fail(Group& group, Fault fault, int origin) {
   group.loss.reset();
   group.diagnosis.reset();
   group.next.reset();
+  end_exchange_of_all(group);
   for (std::size_t member = 0; member < group.members.size(); ++member) {
     if (static_cast<int>(member) != origin && group.members[member].opened) {
       send_failure(group, member);

@@ -48,8 +48,8 @@ class Coordinator {
     CallReport last{};        ///< its calls, as far as it reported them without a diagnosis
     bool compares = false;    ///< waits for Alike
     std::uint64_t asked = 0;  ///< the call that it was asked about, and has not answered; 0: none
-    std::optional<std::string> blob{};
-    std::string noted{};  ///< the last note sent to it
+    std::optional<Blob> blob{};  ///< its part of an exchange that is not complete
+    std::string noted{};         ///< the last note sent to it
   };
   struct Diagnosis {
     std::uint64_t number = 0;
@@ -99,7 +99,10 @@ class Coordinator {
   void lose(Group& group, std::size_t member);
   bool fail_for_loss(Group& group);
   void check_exchange(Group& group);
+  void complete_exchange(Group& group, std::uint8_t among_living);
   void fail_for_absent(Group& group);
+  static void end_exchange_of_all(Group& group);
+  void go_on_without_late(Group& group, std::uint64_t milliseconds);
   void begin_diagnosis(Group& group, int reporter, const Stall& stall);
   void check_diagnosis(Group& group);
   void take_report(Group& group, std::size_t member, const CallReport& report);
@@ -115,5 +118,14 @@ class Coordinator {
   std::uint64_t diagnoses_ = 0;
   Clock::time_point now_{};  ///< of the message or tick in work
 };
+
+template <class Wants>
+void Coordinator::send_to(const Group& group, const Message& message, const Wants& wants) const {
+  std::vector<int> ranks;
+  for (const Member& member : group.members)
+    if (wants(member) && fates_[static_cast<std::size_t>(member.world_rank)] == Fate::present)
+      ranks.push_back(member.world_rank);
+  if (!ranks.empty()) deliver_(ranks, message);
+}
 
 }  // namespace rondo::control

@@ -49,19 +49,33 @@ MemberChannel::~MemberChannel() {
   transport_->remove(*this);
 }
 
-std::vector<std::string> MemberChannel::exchange(const std::string& mine) {
-  transport_->post(Blob{.communicator = number_, .bytes = mine});
-  const auto ready = [&] { return failure_ || blobs_ || unserved_; };
+/// Empty where the exchange cannot be completed.
+std::optional<Blobs> MemberChannel::swap_blobs(const Blob& mine,
+                                               std::chrono::milliseconds longest) {
+  const bool of_all = mine.among_living == 0;
   std::unique_lock lock(mutex_);
-  if (!changed_.wait_for(lock, transport_->deadline(), ready)) {
-    const auto milliseconds = static_cast<std::uint64_t>(transport_->deadline().count());
+  // What an exchange that was given up has left behind is of the other kind, or older than this.
+  blobs_.reset();
+  lock.unlock();
+  transport_->post(mine);
+  lock.lock();
+  const auto has_come = [&] { return blobs_ && blobs_->among_living == mine.among_living; };
+  const auto ready = [&] { return has_come() || unserved_ || (of_all && failure_); };
+  if (!changed_.wait_for(lock, longest, ready)) {
     lock.unlock();
-    transport_->post(ExchangeExpired{.communicator = number_, .milliseconds = milliseconds});
+    transport_->post(ExchangeExpired{.communicator = number_,
+                                     .milliseconds = static_cast<std::uint64_t>(longest.count())});
     lock.lock();
     wait_awake(changed_, lock, std::chrono::seconds{5}, ready);
   }
   // An exchange that was complete before a failure came is still complete.
-  if (const auto blobs = std::exchange(blobs_, std::nullopt)) return blobs->bytes;
+  return has_come() ? std::exchange(blobs_, std::nullopt) : std::nullopt;
+}
+
+std::vector<std::string> MemberChannel::exchange(const std::string& mine) {
+  if (auto blobs = swap_blobs({.communicator = number_, .bytes = mine}, transport_->deadline()))
+    return std::move(blobs->bytes);
+  std::unique_lock lock(mutex_);
   const bool left = unserved_;
   lock.unlock();
   int peer = -1;
@@ -73,6 +87,30 @@ std::vector<std::string> MemberChannel::exchange(const std::string& mine) {
       {.peer = peer,
        .remedy = "make communicators while the process of rank 0 still runs: it serves the job"}));
   throw failure();
+}
+
+std::vector<std::optional<std::string>> MemberChannel::exchange_living(
+    const std::string& mine, std::chrono::milliseconds longest) {
+  const auto blobs =
+      swap_blobs({.communicator = number_, .among_living = 1, .bytes = mine}, longest);
+  if (!blobs) {
+    int peer = -1;
+    const auto service = describe_service(peer);
+    throw Error(ErrorCode::peer_lost,
+                "the ranks cannot agree: " + service + ", which serves the job, is not there",
+                {.rank = rank_, .peer = peer, .remedy = "start the job anew"});
+  }
+  const auto is_missing = [&](int rank) { return index_of(blobs->missing, rank) >= 0; };
+  if (is_missing(rank_))
+    throw Error(ErrorCode::timeout,
+                "the other ranks agreed to go on without this one, as it did not take part in time",
+                {.rank = rank_,
+                 .remedy = "end this process, or have it join anew; if it only needs more time, " +
+                           words_of_raising_timeout(false)});
+  std::vector<std::optional<std::string>> all(members_.size());
+  for (std::size_t rank = 0; rank < std::min(all.size(), blobs->bytes.size()); ++rank)
+    if (!is_missing(static_cast<int>(rank))) all[rank] = blobs->bytes[rank];
+  return all;
 }
 
 Error MemberChannel::failure() const {
@@ -299,14 +337,16 @@ void MemberChannel::service_left() {
 }
 
 void MemberChannel::service_lost() {
-  if (left_.load(std::memory_order_relaxed)) return;
-  int peer = -1;
-  const auto service = describe_service(peer);
-  set_failure(Error(
-      ErrorCode::peer_lost, service + " ended, died or was killed",
-      {.peer = peer,
-       .remedy = "look at the end of its output, or the kernel's log, for why; a rank that ends in "
-                 "order destroys its communicators first"}));
+  if (!left_.load(std::memory_order_relaxed)) {
+    int peer = -1;
+    const auto service = describe_service(peer);
+    set_failure(
+        Error(ErrorCode::peer_lost, service + " ended, died or was killed",
+              {.peer = peer,
+               .remedy = "look at the end of its output, or the kernel's log, for why; a rank that "
+                         "ends in order destroys its communicators first"}));
+  }
+  service_left();
 }
 
 }  // namespace rondo::control

@@ -46,6 +46,8 @@ class MemberChannel final : public ControlChannel {
   MemberChannel& operator=(const MemberChannel&) = delete;
 
   std::vector<std::string> exchange(const std::string& mine) override;
+  std::vector<std::optional<std::string>> exchange_living(
+      const std::string& mine, std::chrono::milliseconds longest) override;
   Error failure() const override;
   void fail(const Error& error) noexcept override;
   void report_stall(bool expired) override;
@@ -65,6 +67,7 @@ class MemberChannel final : public ControlChannel {
   void service_lost();
 
  private:
+  std::optional<Blobs> swap_blobs(const Blob& mine, std::chrono::milliseconds longest);
   void report(const Stall& stall);
   bool fails_for_departed(const Stall& stall);
   void conclude_alone(const Stall& stall);
@@ -83,10 +86,10 @@ class MemberChannel final : public ControlChannel {
   mutable std::mutex mutex_;  ///< never held while posting
   std::condition_variable changed_;
   std::optional<Error> failure_;         ///< under mutex_; set once, before failed_
-  std::optional<Blobs> blobs_;           ///< under mutex_
+  std::optional<Blobs> blobs_;           ///< under mutex_; of the exchange that it waits for
   std::optional<Stall> awaits_verdict_;  ///< under mutex_
   std::optional<Departed> departed_;     ///< under mutex_; ranks that left before the coordinator
-  bool unserved_ = false;                ///< under mutex_
+  bool unserved_ = false;                ///< under mutex_; the coordinator has left or is lost
   bool alike_ = false;                   ///< under mutex_; its calls have been compared
   std::atomic<bool> left_{false};        ///< relaxed: only decides which thread posts Leave
 };

@@ -157,9 +157,9 @@ void fields_of(Value& value, Archive& archive) {
   } else if constexpr (std::is_same_v<T, Open>) {
     archive(value.communicator, value.members);
   } else if constexpr (std::is_same_v<T, Blob>) {
-    archive(value.communicator, value.bytes);
+    archive(value.communicator, value.among_living, value.bytes);
   } else if constexpr (std::is_same_v<T, Blobs>) {
-    archive(value.communicator);
+    archive(value.communicator, value.among_living, value.missing);
     fields_of_texts(value.bytes, archive);
   } else if constexpr (std::is_same_v<T, ExchangeExpired>) {
     archive(value.communicator, value.milliseconds);

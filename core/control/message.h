@@ -38,9 +38,11 @@ struct Open {
   std::uint64_t communicator = 0;
   std::vector<std::int32_t> members{};
 };
-/// Its part of an exchange.
+/// Its part of an exchange. `among_living`: of one that goes on without ranks that are gone, and that
+/// a failure of the communicator does not end.
 struct Blob {
   std::uint64_t communicator = 0;
+  std::uint8_t among_living = 0;
   std::string bytes{};
 };
 struct ExchangeExpired {
@@ -81,7 +83,9 @@ struct Bye {};
 
 struct Blobs {
   std::uint64_t communicator = 0;
-  std::vector<std::string> bytes{};
+  std::uint8_t among_living = 0;
+  std::vector<std::string> bytes{};     ///< by rank; empty for those that are gone
+  std::vector<std::int32_t> missing{};  ///< those: they died, left, or did not come in time
 };
 struct Query {
   std::uint64_t communicator = 0;
@@ -151,7 +155,7 @@ using Message = std::variant<Credential, Hello, BootstrapExpired, Welcome, Refus
 /// The communicator that a message is about; std::nullopt for those of the bootstrap and Bye.
 std::optional<std::uint64_t> communicator_of(const Message& message);
 
-inline constexpr std::uint32_t protocol_version = 9;
+inline constexpr std::uint32_t protocol_version = 10;
 
 struct Preamble {
   std::uint32_t version = protocol_version;

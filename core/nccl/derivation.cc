@@ -33,7 +33,7 @@ ncclResult_t split(ncclComm_t comm, int color, int key, ncclComm_t* out,
   }
   Maker maker = [parent, &state, color, key] {
     parent->streamed().finish();
-    return parent->is_revoked() ? state.split_after_failure(color, key) : state.split(color, key);
+    return parent->is_revoked() ? state.split_living(color, key) : state.split(color, key);
   };
   if (color == NCCL_SPLIT_NOCOLOR) return issue(Making{nullptr, std::move(maker), out, parent});
   return issue_child(out, config, parent->traits(), std::move(maker), parent);
@@ -82,56 +82,27 @@ ncclResult_t shrink(ncclComm_t comm, const int* list, int count, ncclComm_t* out
   return issue_child(out, config, parent->traits(), std::move(maker), parent);
 }
 
-/// What each rank of the smaller communicator says to the others before it grows.
-struct Invitation {
-  char is_there = 0;
-  UniqueId id{};
-};
-
-/// The id that one of the ranks brought.
-UniqueId spread(detail::CommunicatorState& state, const Invitation& mine) {
-  std::vector<Invitation> all(static_cast<std::size_t>(state.size()));
-  const Call call{.count = sizeof mine, .collective = Collective::all_gather};
-  state.call(call, &mine, all.data());
-  const auto bringer =
-      std::ranges::find_if(all, [](const Invitation& each) { return each.is_there != 0; });
-  if (bringer == all.end()) {
-    throw Error(ErrorCode::invalid_usage, "no rank brought a unique id to ncclCommGrow",
-                {.rank = state.rank(),
-                 .remedy = "one rank of the old communicator passes what ncclCommGetUniqueId "
-                           "returned, and so do all new ranks"});
-  }
-  return bringer->id;
-}
-
 ncclResult_t grow(ncclComm_t comm, int ranks, const ncclUniqueId* id, int rank, ncclComm_t* out,
                   const ncclConfig_t* config) {
   require(out, "newcomm");
   *out = NCCL_COMM_NULL;
-  Invitation mine;
-  if (id != nullptr) {
-    mine.is_there = 1;
-    mine.id = std::bit_cast<UniqueId>(*id);
-  }
+  std::optional<UniqueId> mine;
+  if (id != nullptr) mine = std::bit_cast<UniqueId>(*id);
   if (comm == NCCL_COMM_NULL) {
     require(id, "uniqueId");
     return issue_child(out, config, current_traits(), [mine, rank, ranks] {
-      return detail::CommunicatorAccess::state(Communicator::from_unique_id(mine.id, rank, ranks));
+      return detail::CommunicatorAccess::state(Communicator::from_unique_id(*mine, rank, ranks));
     });
   }
   const std::shared_ptr<Member> parent = member_of(comm);
   detail::CommunicatorState& state = parent->state();
-  if (ranks <= state.size() || (rank != -1 && rank != state.rank())) {
-    throw Error(ErrorCode::invalid_argument,
-                "a communicator of " + std::to_string(state.size()) + " ranks cannot grow to " +
-                    std::to_string(ranks) + " with rank " + std::to_string(rank) + " here",
-                {.rank = state.rank(),
-                 .remedy = "pass more ranks than there are; old ranks keep theirs and pass -1"});
-  }
+  if (rank != -1 && rank != state.rank())
+    throw Error(ErrorCode::invalid_argument, "rank is " + std::to_string(rank),
+                {.rank = state.rank(), .remedy = "pass -1 here: old ranks keep their numbers"});
+  state.check_growth(ranks);
   Maker maker = [parent, &state, mine, ranks] {
     parent->streamed().finish();
-    return detail::CommunicatorAccess::state(
-        Communicator::from_unique_id(spread(state, mine), state.rank(), ranks));
+    return state.grow(ranks, mine);
   };
   return issue_child(out, config, parent->traits(), std::move(maker), parent);
 }

@@ -116,8 +116,10 @@ TEST_CASE("members and numbers of communicators made from one are the same on al
   test::on_all_ranks(ranks, [&](int rank) {
     const auto at = static_cast<std::size_t>(rank);
     Derivation derivation({.world = worlds[at], .members = {0, 1, 2, 3, 4}, .rank = rank});
-    const auto line = worlds[at]->open(0, {0, 1, 2, 3, 4});
-    const auto half = derivation.split(line, rank == 4 ? -1 : rank % 2, -rank);
+    std::array<SplitWish, ranks> wishes;
+    for (int each = 0; each < ranks; ++each)
+      wishes[static_cast<std::size_t>(each)] = {each == 4 ? -1 : each % 2, -each};
+    const auto half = derivation.split(wishes);
     test::expect_that(half.has_value() == (rank != 4), "a negative color makes none");
     if (half) split[at] = *half;
     if (rank != 2) shrunk[at] = derivation.shrink({2});

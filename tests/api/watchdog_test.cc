@@ -52,6 +52,10 @@ class CountingLine final : public ControlChannel {
   int expired_reports = 0;
 
   std::vector<std::string> exchange(const std::string&) override { return {}; }
+  std::vector<std::optional<std::string>> exchange_living(const std::string&,
+                                                          milliseconds) override {
+    return {};
+  }
   Error failure() const override { return {ErrorCode::internal, "none"}; }
   void fail(const Error&) noexcept override {}
   void report_stall(bool expired) override { ++(expired ? expired_reports : reports); }

@@ -100,6 +100,12 @@ struct Options {
   std::optional<bool> accumulate_wide{};
 };
 
+/// What the ranks of a communicator that live have agreed on. Equal on all of them.
+struct Agreed {
+  std::uint64_t flags = 0;  ///< the bitwise and of what they passed
+  std::vector<int> lost{};  ///< the other ranks: they died, left, or did not come in time
+};
+
 /// A group of ranks. A handle that can be moved. The last handle's destructor finalizes without
 /// throwing. If an exception destroys it, it aborts the calls under way.
 class Communicator : public TypedCalls<Communicator> {
@@ -129,6 +135,26 @@ class Communicator : public TypedCalls<Communicator> {
   Communicator dup();
   /// Stops this communicator on every rank. Calls in flight end with Error{aborted}. Any thread.
   void abort(const std::string& reason = {}) noexcept;
+
+  // Recovery. The names and meanings are those of MPI's ULFM proposal. A failure stops a
+  // communicator on every rank, so survivors need no revoke() for it. README.md of core has the
+  // usual order of calls.
+
+  /// The same as abort(), by its name in ULFM: calls end on every rank, so that all come to agree()
+  /// or shrink(). Any thread.
+  void revoke(const std::string& reason = {}) noexcept { abort(reason); }
+  /// Collective over the ranks that live; works after a failure, too. It goes by the control
+  /// channel. Waits for each rank until that comes, dies, leaves, or is late by the timeout. Late
+  /// ranks count as lost: their next agree() or shrink() throws Error{timeout}.
+  Agreed agree(std::uint64_t flags = ~std::uint64_t{0});
+  /// Collective over the ranks that live; works after a failure, too. A communicator of them, in the
+  /// same order. It is made on all of them, or the same Error is thrown on all. This communicator
+  /// stays as it is, to be destroyed.
+  Communicator shrink();
+  /// Collective. A communicator of `ranks` ranks, which must be more than there are. These keep
+  /// their numbers. The others join by from_unique_id(id, rank, ranks), with the numbers from size()
+  /// up. One rank passes the id; if more than one do, that of the lowest rank counts.
+  Communicator grow(int ranks, const std::optional<UniqueId>& id = {});
   /// Sets how long a peer may be silent inside a call before this rank gives up. It holds from now
   /// on, also for calls under way and for communicators split from this one later. Until then
   /// Options::timeout or RONDO_TIMEOUT holds. Throws Error{invalid_argument} if it is below 1 ms.

@@ -1,0 +1,127 @@
+// The coordinator's part in exchanges. One of all ranks needs all of them, and ends when the
+// communicator fails. One among the living has neither need: it is how survivors agree, so what the
+// coordinator decides here about who is gone holds for all of them.
+#include <algorithm>
+#include <utility>
+
+#include "core/base/text.h"
+#include "core/control/coordinator.h"
+
+namespace rondo::control {
+
+void Coordinator::on(int from, const Blob& message) {
+  const auto [group, self] = sender_of(message.communicator, from);
+  if (group == nullptr) return;
+  const bool of_all = message.among_living == 0;
+  if (of_all && group->fault) return;
+  Member& member = group->members[self];
+  if (member.left) {  // the others have gone on without it
+    Blobs none{.communicator = group->number,
+               .among_living = 1,
+               .bytes = std::vector<std::string>(group->members.size()),
+               .missing = {static_cast<std::int32_t>(self)}};
+    return send(*group, self, none);
+  }
+  member.blob = message;
+  if (fail_for_loss(*group) && of_all) return;
+  check_exchange(*group);
+}
+
+void Coordinator::check_exchange(Group& group) {
+  const auto waits_in = [&](std::uint8_t among_living) {
+    return std::ranges::find_if(group.members, [=](const Member& member) {
+      return member.blob && member.blob->among_living == among_living;
+    });
+  };
+  const auto none = group.members.end();
+  const auto in_all = waits_in(0);
+  const auto in_living = waits_in(1);
+  if (in_all == none && in_living == none) return;
+  if (in_all != none && in_living != none) {
+    const auto first = in_all - group.members.begin();
+    return fail(group, fault_for_all(ErrorCode::mismatch,
+                                     "rank " + std::to_string(in_living - group.members.begin()) +
+                                         " agrees or shrinks, but rank " + std::to_string(first) +
+                                         " makes another communicator",
+                                     "make the same calls in the same order on every rank",
+                                     group.members.size(), static_cast<int>(first)));
+  }
+  const bool living = in_living != none;
+  const bool complete = std::ranges::all_of(group.members, [&](const Member& member) {
+    return member.blob.has_value() || (living && member.left);
+  });
+  if (complete) return complete_exchange(group, living ? 1 : 0);
+  if (!living) fail_for_absent(group);
+}
+
+void Coordinator::complete_exchange(Group& group, std::uint8_t among_living) {
+  Blobs all{.communicator = group.number, .among_living = among_living};
+  for (std::size_t member = 0; member < group.members.size(); ++member) {
+    auto blob = std::exchange(group.members[member].blob, std::nullopt);
+    if (!blob) all.missing.push_back(static_cast<std::int32_t>(member));
+    all.bytes.push_back(blob ? std::move(blob->bytes) : std::string());
+  }
+  const Message message(std::move(all));
+  send_to(group, message, [](const Member& member) { return !member.left; });
+}
+
+/// A member that has left will not bring what the others wait for.
+void Coordinator::fail_for_absent(Group& group) {
+  const auto waits = std::ranges::find_if(
+      group.members, [](const Member& member) { return member.blob.has_value(); });
+  const auto absent = std::ranges::find_if(
+      group.members, [](const Member& member) { return member.left && !member.blob; });
+  if (group.fault || waits == group.members.end() || absent == group.members.end()) return;
+  const auto self = static_cast<std::size_t>(absent - group.members.begin());
+  fail(group, fault_for_all(ErrorCode::mismatch,
+                            describe_member(group, self) + " has left the communicator, but rank " +
+                                std::to_string(waits - group.members.begin()) +
+                                " waits for it to make another one",
+                            "call split() and dup() on every rank before it finalizes",
+                            group.members.size(), static_cast<int>(self)));
+}
+
+void Coordinator::end_exchange_of_all(Group& group) {
+  for (Member& member : group.members)
+    if (member.blob && member.blob->among_living == 0) member.blob.reset();
+}
+
+void Coordinator::on(int from, const ExchangeExpired& message) {
+  const auto [group, self] = sender_of(message.communicator, from);
+  // Without a blob of its own: they went out in the meantime, and nothing has expired.
+  if (group == nullptr || !group->members[self].blob) return;
+  if (group->members[self].blob->among_living != 0)
+    return go_on_without_late(*group, message.milliseconds);
+  std::vector<int> missing;
+  for (std::size_t member = 0; member < group->members.size(); ++member) {
+    if (!group->members[member].blob) missing.push_back(static_cast<int>(member));
+  }
+  const auto first = static_cast<std::size_t>(missing.front());
+  std::string text = rank_list(missing) + " did not take part in making the communicator within " +
+                     seconds(message.milliseconds);
+  if (missing.size() == 1) text += ": " + describe_member(*group, first);
+  fail(*group,
+       fault_for_all(ErrorCode::bootstrap, std::move(text),
+                     "make the communicator on every rank, or raise RONDO_BOOTSTRAP_TIMEOUT",
+                     group->members.size(), missing.front()));
+}
+
+/// The ranks that have not come are out: the others must be able to go on, and to know with whom.
+void Coordinator::go_on_without_late(Group& group, std::uint64_t milliseconds) {
+  std::vector<int> late;
+  for (std::size_t member = 0; member < group.members.size(); ++member) {
+    const Member& each = group.members[member];
+    if (!each.blob && !each.left) late.push_back(static_cast<int>(member));
+  }
+  if (late.empty()) return;
+  if (!group.fault)
+    fail(group, fault_for_all(ErrorCode::timeout,
+                              "the ranks agreed without " + rank_list(late) +
+                                  ", which did not take part within " + seconds(milliseconds),
+                              "find out what " + rank_list(late) + " did instead",
+                              group.members.size(), late.front()));
+  for (const int member : late) group.members[static_cast<std::size_t>(member)].left = true;
+  check_exchange(group);
+}
+
+}  // namespace rondo::control
