@@ -37,6 +37,11 @@ class UnforkedFd {
   int get() const { return descriptor_.get(); }
   explicit operator bool() const { return static_cast<bool>(descriptor_); }
   operator const UniqueFd&() const { return descriptor_; }
+  /// From here on children hold it, too.
+  UniqueFd take() {
+    kept_.reset();
+    return std::move(descriptor_);
+  }
 
  private:
   UniqueFd descriptor_{};

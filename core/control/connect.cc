@@ -8,6 +8,8 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <cstddef>
+#include <cstdlib>
 #include <cstring>
 #include <memory>
 #include <optional>
@@ -28,10 +30,30 @@ constexpr milliseconds pause_between_tries{50};
 constexpr milliseconds longest_try{3000};
 /// Time for the service to say which ranks were missing, after the deadline.
 constexpr milliseconds grace{5000};
+/// Connections that wait in the kernel: all ranks may come at once, beside strangers.
+constexpr int most_waiting = 4096;
 
 /// This try failed; the next may not.
 struct TryAgain : std::runtime_error {
   using std::runtime_error::runtime_error;
+};
+
+/// Its process has ended: nothing listens at the place.
+struct NobodyThere : TryAgain {
+  using TryAgain::TryAgain;
+};
+
+/// The caller does not wait any more.
+struct GivenUp {};
+
+/// Until when to wait.
+struct Limit {
+  Clock::time_point deadline{};
+  int given_up = -1;  ///< a descriptor: once it is readable, GivenUp is thrown
+
+  Limit at_most(milliseconds time) const {
+    return {std::min(deadline, Clock::now() + time), given_up};
+  }
 };
 
 /// The job's own service went without a word.
@@ -46,10 +68,13 @@ milliseconds until(Clock::time_point time) {
 }
 
 /// False when the time is up first.
-bool wait_for(int descriptor, short events, Clock::time_point deadline) {
+bool wait_for(int descriptor, short events, const Limit& limit) {
   for (;;) {
-    pollfd entry{.fd = descriptor, .events = events, .revents = 0};
-    const int ready = ::poll(&entry, 1, static_cast<int>(until(deadline).count()));
+    std::array<pollfd, 2> entries{pollfd{.fd = descriptor, .events = events, .revents = 0},
+                                  pollfd{.fd = limit.given_up, .events = POLLIN, .revents = 0}};
+    const int ready =
+        ::poll(entries.data(), entries.size(), static_cast<int>(until(limit.deadline).count()));
+    if (ready > 0 && entries[1].revents != 0) throw GivenUp{};
     if (ready > 0) return true;
     if (ready == 0) return false;
     if (errno != EINTR) throw TryAgain(system_message(errno));
@@ -74,24 +99,29 @@ bool is_connected_to_itself(int descriptor) {
          here_length == there_length && std::memcmp(&here, &there, here_length) == 0;
 }
 
-UniqueFd connect_to(const addrinfo& target, Clock::time_point deadline) {
+[[noreturn]] void throw_refusal(int error) {
+  if (error == ECONNREFUSED) throw NobodyThere(system_message(error));
+  throw TryAgain(system_message(error));
+}
+
+UniqueFd connect_to(const addrinfo& target, const Limit& limit) {
   UniqueFd socket(::socket(target.ai_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
   if (!socket && (errno == EMFILE || errno == ENFILE)) throw no_descriptors();
   if (!socket) throw TryAgain(system_message(errno));
   if (::connect(socket.get(), target.ai_addr, target.ai_addrlen) != 0 && errno != EINPROGRESS) {
-    throw TryAgain(system_message(errno));
+    throw_refusal(errno);
   }
-  if (!wait_for(socket.get(), POLLOUT, deadline)) throw TryAgain("no answer");
+  if (!wait_for(socket.get(), POLLOUT, limit)) throw TryAgain("no answer");
   int error = 0;
   socklen_t length = sizeof(error);
   ::getsockopt(socket.get(), SOL_SOCKET, SO_ERROR, &error, &length);
-  if (error != 0) throw TryAgain(system_message(error));
-  if (is_connected_to_itself(socket.get())) throw TryAgain(system_message(ECONNREFUSED));
+  if (error != 0) throw_refusal(error);
+  if (is_connected_to_itself(socket.get())) throw_refusal(ECONNREFUSED);
   return socket;
 }
 
 /// The first address of the name that answers.
-UniqueFd connect_to(const BootstrapPoint& point, Clock::time_point deadline) {
+UniqueFd connect_to(const BootstrapPoint& point, const Limit& limit) {
   addrinfo hints{};
   hints.ai_socktype = SOCK_STREAM;
   hints.ai_flags = AI_NUMERICSERV;
@@ -102,33 +132,31 @@ UniqueFd connect_to(const BootstrapPoint& point, Clock::time_point deadline) {
     throw TryAgain("the name " + point.address + " is not known: " + ::gai_strerror(status));
   }
   const std::unique_ptr<addrinfo, decltype(&::freeaddrinfo)> owner(head, &::freeaddrinfo);
-  std::string why;
-  for (const addrinfo* target = head; target != nullptr; target = target->ai_next) {
+  for (const addrinfo* target = head;; target = target->ai_next) {
     try {
-      return connect_to(*target, std::min(deadline, Clock::now() + longest_try));
-    } catch (const TryAgain& refused) {
-      why = refused.what();
+      return connect_to(*target, limit.at_most(longest_try));
+    } catch (const TryAgain&) {
+      if (target->ai_next == nullptr) throw;
     }
   }
-  throw TryAgain(why);
 }
 
-void send_all(int descriptor, std::string_view bytes, Clock::time_point deadline) {
+void send_all(int descriptor, std::string_view bytes, const Limit& limit) {
   while (!bytes.empty()) {
     const auto sent = ::send(descriptor, bytes.data(), bytes.size(), MSG_NOSIGNAL);
     if (sent > 0) {
       bytes.remove_prefix(static_cast<std::size_t>(sent));
     } else if (errno != EAGAIN && errno != EINTR) {
       throw TryAgain(system_message(errno));
-    } else if (!wait_for(descriptor, POLLOUT, deadline)) {
+    } else if (!wait_for(descriptor, POLLOUT, limit)) {
       throw TryAgain("it accepts no data");
     }
   }
 }
 
 /// False when the time is up first.
-bool receive_some(int descriptor, FrameReader& reader, Clock::time_point deadline) {
-  if (!wait_for(descriptor, POLLIN, deadline)) return false;
+bool receive_some(int descriptor, FrameReader& reader, const Limit& limit) {
+  if (!wait_for(descriptor, POLLIN, limit)) return false;
   std::array<char, std::size_t{1} << 16> bytes{};
   const auto count = ::recv(descriptor, bytes.data(), bytes.size(), 0);
   if (count == 0) throw TryAgain("it closed the connection");
@@ -140,26 +168,53 @@ bool receive_some(int descriptor, FrameReader& reader, Clock::time_point deadlin
   return true;
 }
 
+/// A socket that listens on the interface that `connection` uses, at a port of the kernel's choice.
+/// Invalid where none is to be had: then this rank will not serve.
+UniqueFd listen_beside(int connection, Standby& standby) {
+  sockaddr_storage name{};
+  socklen_t length = sizeof(name);
+  auto* const address = reinterpret_cast<sockaddr*>(&name);
+  std::array<char, NI_MAXHOST> host{};
+  std::array<char, NI_MAXSERV> port{};
+  const auto look = [&](int descriptor) {
+    length = sizeof(name);
+    return ::getsockname(descriptor, address, &length) == 0 &&
+           ::getnameinfo(address, length, host.data(), host.size(), port.data(), port.size(),
+                         NI_NUMERICHOST | NI_NUMERICSERV) == 0;
+  };
+  if (!look(connection)) return {};
+  // Both families have it at this place.
+  reinterpret_cast<sockaddr_in*>(address)->sin_port = 0;
+  UniqueFd socket(::socket(name.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
+  if (!socket || ::bind(socket.get(), address, length) != 0 ||
+      ::listen(socket.get(), most_waiting) != 0 || !look(socket.get()))
+    return {};
+  standby = {.address = host.data(), .port = static_cast<std::uint16_t>(std::atoi(port.data()))};
+  return socket;
+}
+static_assert(offsetof(sockaddr_in, sin_port) == offsetof(sockaddr_in6, sin6_port));
+
 /// One conversation, see credential.h.
 class Conversation {
  public:
-  Conversation(UniqueFd socket, const BootstrapPoint& point, const Hello& hello,
-               Clock::time_point deadline)
+  Conversation(UniqueFd socket, const BootstrapPoint& point, const Hello& hello, const Limit& limit)
       : point_(point),
         hello_(hello),
-        deadline_(deadline),
+        limit_(limit),
         own_{.nonce = random_nonce()},
         joined_{.socket = std::move(socket), .reader = FrameReader(longest_of_newcomer)} {
-    send_all(joined_.socket.get(), encode(own_), deadline_);
+    if (hello_.standby.address.empty())
+      joined_.standby = UnforkedFd(listen_beside(joined_.socket.get(), hello_.standby));
+    send_all(joined_.socket.get(), encode(own_), limit_);
   }
 
   /// True when welcomed; false when the time is up first.
-  bool wait_for_welcome(Clock::time_point deadline) {
+  bool wait_for_welcome(const Limit& limit) {
     for (;;) {
       if (!service_) greet();
       const auto message = service_ ? joined_.reader.next() : std::nullopt;
       if (message && take(*message)) return true;
-      if (!message && !receive_more(deadline)) return false;
+      if (!message && !receive_more(limit)) return false;
     }
   }
 
@@ -169,7 +224,7 @@ class Conversation {
 
   void give_up(milliseconds waited) {
     const BootstrapExpired expired{.milliseconds = static_cast<std::uint64_t>(waited.count())};
-    send_all(joined_.socket.get(), encode(Message(expired)), Clock::now() + grace);
+    send_all(joined_.socket.get(), encode(Message(expired)), {Clock::now() + grace});
   }
 
  private:
@@ -180,7 +235,7 @@ class Conversation {
     send_all(
         joined_.socket.get(),
         encode(Message(rank_credential(point_.secret, own_, *service_))) + encode(Message(hello_)),
-        deadline_);
+        limit_);
   }
 
   /// It may be another job's, which ends.
@@ -215,9 +270,9 @@ class Conversation {
     joined_.reader.set_longest(longest_message);
   }
 
-  bool receive_more(Clock::time_point deadline) {
+  bool receive_more(const Limit& limit) {
     try {
-      return receive_some(joined_.socket.get(), joined_.reader, deadline);
+      return receive_some(joined_.socket.get(), joined_.reader, limit);
     } catch (const TryAgain& failed) {
       if (is_known_) throw ServiceEnded(failed.what());
       throw;
@@ -225,8 +280,8 @@ class Conversation {
   }
 
   const BootstrapPoint& point_;
-  const Hello& hello_;
-  const Clock::time_point deadline_;
+  Hello hello_;
+  const Limit limit_;
   const Preamble own_;
   Joined joined_;
   std::optional<Preamble> service_{};
@@ -234,15 +289,15 @@ class Conversation {
 };
 
 /// std::nullopt: nothing that ends the conversation has been said by the deadline.
-std::optional<Joined> try_once(const BootstrapPoint& point, const Hello& hello,
-                               Clock::time_point deadline, milliseconds allowed) {
+std::optional<Joined> try_once(const BootstrapPoint& point, const Hello& hello, const Limit& limit,
+                               milliseconds allowed) {
   try {
-    Conversation conversation(connect_to(point, deadline), point, hello, deadline);
+    Conversation conversation(connect_to(point, limit), point, hello, limit);
     // A listener of some other kind may take the connection and say nothing.
-    if (conversation.wait_for_welcome(deadline)) return conversation.join_world();
+    if (conversation.wait_for_welcome(limit)) return conversation.join_world();
     if (!conversation.greeted()) throw TryAgain("something that is not rondo listens there");
     conversation.give_up(allowed);
-    if (conversation.wait_for_welcome(Clock::now() + grace)) return conversation.join_world();
+    if (conversation.wait_for_welcome({Clock::now() + grace})) return conversation.join_world();
     throw TryAgain("the bootstrap service does not answer");
   } catch (const NotRondo& stranger) {
     throw TryAgain(std::string("something that is not rondo answers: ") + stranger.what());
@@ -288,7 +343,7 @@ Joined join_world(const BootstrapPoint& point, const Hello& hello, milliseconds 
   bool ended = false;
   for (;;) {
     try {
-      if (auto joined = try_once(point, hello, deadline, allowed)) return *std::move(joined);
+      if (auto joined = try_once(point, hello, {deadline}, allowed)) return *std::move(joined);
     } catch (const ServiceEnded& failed) {
       if (point.by_id) throw maker_ended(point, hello);
       why = failed.what();  // this job's rank 0 may come to the port of one that has ended
@@ -301,6 +356,27 @@ Joined join_world(const BootstrapPoint& point, const Hello& hello, milliseconds 
   }
   if (ended) why += "; an earlier rank 0 there has ended";
   throw nobody_met(point, hello, allowed, why);
+}
+
+Standing join_standby(const BootstrapPoint& point, const Hello& hello, milliseconds allowed,
+                      int given_up) {
+  const Limit limit{Clock::now() + allowed, given_up};
+  try {
+    for (;;) {
+      try {
+        if (auto joined = try_once(point, hello, limit, allowed))
+          return {.joined = std::move(joined)};
+      } catch (const NobodyThere&) {
+        return {.is_dead = true};
+      } catch (const TryAgain&) {
+        // It may die in the middle of this, or a network may come back.
+      }
+      if (until(limit.deadline) <= pause_between_tries) return {};
+      wait_for(-1, 0, limit.at_most(pause_between_tries));
+    }
+  } catch (const GivenUp&) {
+    return {.is_given_up = true};
+  }
 }
 
 }  // namespace rondo::control

@@ -39,8 +39,9 @@ void Coordinator::receive(int world_rank, const Message& message, Clock::time_po
       message);
 }
 
-void Coordinator::died(int world_rank, Clock::time_point now) {
+void Coordinator::died(int world_rank, Clock::time_point now, const std::string& path) {
   now_ = now;
+  if (!path.empty()) broken_paths_[world_rank] = path;
   gone(world_rank, Fate::dead);
 }
 
@@ -106,11 +107,11 @@ void Coordinator::on(int from, const Open& message) {
                        "pass the same ranks, colors and keys on every rank", group.members.size(),
                        self));
   }
-  for (std::size_t member = 0; member < group.members.size() && !group.fault; ++member) {
-    const auto fate = fates_[static_cast<std::size_t>(group.members[member].world_rank)];
-    if (fate != Fate::present && !group.members[member].left) {
-      fail_for_gone(group, member);
-    }
+  for (std::size_t member = 0; member < group.members.size(); ++member) {
+    Member& each = group.members[member];
+    if (each.left || fates_[static_cast<std::size_t>(each.world_rank)] == Fate::present) continue;
+    each.left = true;
+    if (!group.fault) fail_for_gone(group, member);
   }
 }
 
@@ -247,18 +248,18 @@ bool Coordinator::fail_for_loss(Group& group) {
 }
 
 void Coordinator::fail_for_gone(Group& group, std::size_t member) {
-  const bool dead =
-      fates_[static_cast<std::size_t>(group.members[member].world_rank)] == Fate::dead;
-  fail(
-      group,
-      fault_for_all(
-          ErrorCode::peer_lost,
-          describe_member(group, member) +
-              (dead ? " ended, died or was killed" : " has left the job"),
-          dead ? "look at the end of its output, or the kernel's log, for why; a rank that ends in "
-                 "order destroys its communicators first"
-               : "",
-          group.members.size(), static_cast<int>(member)));
+  const int world_rank = group.members[member].world_rank;
+  const std::string who = describe_member(group, member);
+  const auto tell = [&](ErrorCode code, const std::string& what, std::string_view remedy) {
+    fail(group, fault_for_all(code, who + what, std::string(remedy), group.members.size(),
+                              static_cast<int>(member)));
+  };
+  if (fates_[static_cast<std::size_t>(world_rank)] != Fate::dead)
+    return tell(ErrorCode::peer_lost, " has left the job", "");
+  const auto path = broken_paths_.find(world_rank);
+  if (path == broken_paths_.end())
+    return tell(ErrorCode::peer_lost, words_of_death, remedy_of_death);
+  tell(ErrorCode::timeout, words_of_path + path->second, remedy_of_path);
 }
 
 void Coordinator::fail(Group& group, Fault fault, int origin) {

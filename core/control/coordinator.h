@@ -31,8 +31,9 @@ class Coordinator {
   Coordinator(std::vector<HostInfo> hosts, Deliver deliver);
 
   void receive(int world_rank, const Message& message, Clock::time_point now);
-  /// The connection of `world_rank` ended without Bye.
-  void died(int world_rank, Clock::time_point now);
+  /// The connection of `world_rank` ended without Bye. `path`: it broke, in these words, so the
+  /// rank's process may live; empty: its kernel ended it.
+  void died(int world_rank, Clock::time_point now, const std::string& path = {});
   /// The service goes. The ranks that stay are told which ranks have left, in case they wait for
   /// one of these.
   void tell_of_departed();
@@ -68,6 +69,7 @@ class Coordinator {
     std::optional<Fault> fault{};
     int origin = -1;             ///< the member that failed it itself and needs no message
     std::optional<Loss> loss{};  ///< a member's death; the others are notified at the deadline
+    Blobs decided{};             ///< the newest exchange among the living; round 0: none yet
     std::optional<Diagnosis> diagnosis{};
     std::optional<std::pair<int, Stall>> next{};  ///< asked during the diagnosis
   };
@@ -75,6 +77,7 @@ class Coordinator {
 
   void on(int from, const Open& message);
   void on(int from, const Blob& message);
+  void on(int from, const Blobs& message);
   void on(int from, const ExchangeExpired& message);
   void on(int from, const Stall& message);
   void on(int from, const Answer& message);
@@ -99,7 +102,8 @@ class Coordinator {
   void lose(Group& group, std::size_t member);
   bool fail_for_loss(Group& group);
   void check_exchange(Group& group);
-  void complete_exchange(Group& group, std::uint8_t among_living);
+  void complete_exchange(Group& group, std::uint64_t round);
+  void answer_decided(Group& group);
   void fail_for_absent(Group& group);
   static void end_exchange_of_all(Group& group);
   void go_on_without_late(Group& group, std::uint64_t milliseconds);
@@ -113,6 +117,7 @@ class Coordinator {
 
   std::vector<HostInfo> hosts_;
   std::vector<Fate> fates_;
+  std::map<int, std::string> broken_paths_{};  ///< to ranks that are dead for all others
   Deliver deliver_;
   std::map<std::uint64_t, Group> groups_;
   std::uint64_t diagnoses_ = 0;

@@ -12,30 +12,56 @@ namespace rondo::control {
 void Coordinator::on(int from, const Blob& message) {
   const auto [group, self] = sender_of(message.communicator, from);
   if (group == nullptr) return;
-  const bool of_all = message.among_living == 0;
+  const bool of_all = message.round == 0;
   if (of_all && group->fault) return;
-  Member& member = group->members[self];
-  if (member.left) {  // the others have gone on without it
-    Blobs none{.communicator = group->number,
-               .among_living = 1,
-               .bytes = std::vector<std::string>(group->members.size()),
-               .missing = {static_cast<std::int32_t>(self)}};
-    return send(*group, self, none);
-  }
-  member.blob = message;
+  group->members[self].blob = message;
   if (fail_for_loss(*group) && of_all) return;
+  answer_decided(*group);
   check_exchange(*group);
 }
 
+/// A new coordinator learns what the one before it has decided. Some ranks may not know it yet.
+void Coordinator::on(int from, const Blobs& message) {
+  const auto [group, self] = sender_of(message.communicator, from);
+  if (group == nullptr || message.round <= group->decided.round ||
+      message.bytes.size() != group->members.size())
+    return;
+  group->decided = message;
+  for (const std::int32_t member : message.missing)
+    if (member >= 0 && static_cast<std::size_t>(member) < group->members.size())
+      group->members[static_cast<std::size_t>(member)].left = true;
+  answer_decided(*group);
+  check_exchange(*group);
+}
+
+/// For members that wait for what has been decided, and for those that the others went on without.
+void Coordinator::answer_decided(Group& group) {
+  for (std::size_t member = 0; member < group.members.size(); ++member) {
+    Member& each = group.members[member];
+    if (!each.blob || each.blob->round == 0) continue;
+    if (each.blob->round <= group.decided.round) {
+      each.blob.reset();
+      send(group, member, group.decided);
+    } else if (each.left) {
+      const std::uint64_t round = std::exchange(each.blob, std::nullopt)->round;
+      send(group, member,
+           Blobs{.communicator = group.number,
+                 .round = round,
+                 .bytes = std::vector<std::string>(group.members.size()),
+                 .missing = {static_cast<std::int32_t>(member)}});
+    }
+  }
+}
+
 void Coordinator::check_exchange(Group& group) {
-  const auto waits_in = [&](std::uint8_t among_living) {
+  const auto waits_in = [&](bool living) {
     return std::ranges::find_if(group.members, [=](const Member& member) {
-      return member.blob && member.blob->among_living == among_living;
+      return member.blob && (member.blob->round != 0) == living;
     });
   };
   const auto none = group.members.end();
-  const auto in_all = waits_in(0);
-  const auto in_living = waits_in(1);
+  const auto in_all = waits_in(false);
+  const auto in_living = waits_in(true);
   if (in_all == none && in_living == none) return;
   if (in_all != none && in_living != none) {
     const auto first = in_all - group.members.begin();
@@ -50,17 +76,18 @@ void Coordinator::check_exchange(Group& group) {
   const bool complete = std::ranges::all_of(group.members, [&](const Member& member) {
     return member.blob.has_value() || (living && member.left);
   });
-  if (complete) return complete_exchange(group, living ? 1 : 0);
+  if (complete) return complete_exchange(group, living ? in_living->blob->round : 0);
   if (!living) fail_for_absent(group);
 }
 
-void Coordinator::complete_exchange(Group& group, std::uint8_t among_living) {
-  Blobs all{.communicator = group.number, .among_living = among_living};
+void Coordinator::complete_exchange(Group& group, std::uint64_t round) {
+  Blobs all{.communicator = group.number, .round = round};
   for (std::size_t member = 0; member < group.members.size(); ++member) {
     auto blob = std::exchange(group.members[member].blob, std::nullopt);
     if (!blob) all.missing.push_back(static_cast<std::int32_t>(member));
     all.bytes.push_back(blob ? std::move(blob->bytes) : std::string());
   }
+  if (round != 0) group.decided = all;
   const Message message(std::move(all));
   send_to(group, message, [](const Member& member) { return !member.left; });
 }
@@ -83,14 +110,14 @@ void Coordinator::fail_for_absent(Group& group) {
 
 void Coordinator::end_exchange_of_all(Group& group) {
   for (Member& member : group.members)
-    if (member.blob && member.blob->among_living == 0) member.blob.reset();
+    if (member.blob && member.blob->round == 0) member.blob.reset();
 }
 
 void Coordinator::on(int from, const ExchangeExpired& message) {
   const auto [group, self] = sender_of(message.communicator, from);
   // Without a blob of its own: they went out in the meantime, and nothing has expired.
   if (group == nullptr || !group->members[self].blob) return;
-  if (group->members[self].blob->among_living != 0)
+  if (group->members[self].blob->round != 0)
     return go_on_without_late(*group, message.milliseconds);
   std::vector<int> missing;
   for (std::size_t member = 0; member < group->members.size(); ++member) {

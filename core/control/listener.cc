@@ -32,6 +32,18 @@ Listener::Listener(boost::asio::io_context& io, const BootstrapPoint& point,
                 {.remedy = "choose a free port, the same on every rank, with " + point.named_by +
                            "; dup(), split(), ncclCommSplit make more communicators of one job"});
   }
+  begin();
+}
+
+Listener::Listener(boost::asio::io_context& io, UniqueFd listening) : acceptor_(io), retry_(io) {
+  sockaddr_storage name{};
+  socklen_t length = sizeof(name);
+  ::getsockname(listening.get(), reinterpret_cast<sockaddr*>(&name), &length);
+  acceptor_.assign(name.ss_family == AF_INET6 ? Tcp::v6() : Tcp::v4(), listening.release());
+  begin();
+}
+
+void Listener::begin() {
   set_socket_options(acceptor_.native_handle());
   unforked_.emplace(acceptor_.native_handle());
   port_ = acceptor_.local_endpoint().port();

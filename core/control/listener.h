@@ -24,6 +24,8 @@ class Listener {
   /// Else on all interfaces: a name may mean something else here than elsewhere, and an address may
   /// be a gateway's. Port 0: a free one. Throws Error{bootstrap} when the port is in use.
   Listener(boost::asio::io_context& io, const BootstrapPoint& point, const std::string& hostname);
+  /// The socket listens already.
+  Listener(boost::asio::io_context& io, UniqueFd listening);
 
   /// Where this process reaches it.
   std::string address() const;
@@ -35,6 +37,7 @@ class Listener {
   void close();
 
  private:
+  void begin();
   void open(const Tcp::endpoint& endpoint, boost::system::error_code& error);
   void open_anywhere(std::uint16_t port, boost::system::error_code& error);
   void accept_next();

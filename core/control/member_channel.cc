@@ -41,7 +41,7 @@ MemberChannel::MemberChannel(std::shared_ptr<ControlTransport> transport, std::u
                     " is not a member of the communicator that it opens");
   }
   transport_->add(*this);
-  transport_->post(Open{.communicator = number_, .members = {members_.begin(), members_.end()}});
+  transport_->post(open());
 }
 
 MemberChannel::~MemberChannel() {
@@ -52,15 +52,17 @@ MemberChannel::~MemberChannel() {
 /// Empty where the exchange cannot be completed.
 std::optional<Blobs> MemberChannel::swap_blobs(const Blob& mine,
                                                std::chrono::milliseconds longest) {
-  const bool of_all = mine.among_living == 0;
+  const bool of_all = mine.round == 0;
   std::unique_lock lock(mutex_);
-  // What an exchange that was given up has left behind is of the other kind, or older than this.
-  blobs_.reset();
+  exchanges_.of_all.reset();  // of one that was given up
+  exchanges_.pending = mine;
   lock.unlock();
   transport_->post(mine);
   lock.lock();
-  const auto has_come = [&] { return blobs_ && blobs_->among_living == mine.among_living; };
-  const auto ready = [&] { return has_come() || unserved_ || (of_all && failure_); };
+  const auto has_come = [&] {
+    return of_all ? exchanges_.of_all.has_value() : exchanges_.of_living.round >= mine.round;
+  };
+  const auto ready = [&] { return has_come() || !unserved_.empty() || (of_all && failure_); };
   if (!changed_.wait_for(lock, longest, ready)) {
     lock.unlock();
     transport_->post(ExchangeExpired{.communicator = number_,
@@ -68,15 +70,17 @@ std::optional<Blobs> MemberChannel::swap_blobs(const Blob& mine,
     lock.lock();
     wait_awake(changed_, lock, std::chrono::seconds{5}, ready);
   }
+  exchanges_.pending.reset();
   // An exchange that was complete before a failure came is still complete.
-  return has_come() ? std::exchange(blobs_, std::nullopt) : std::nullopt;
+  if (!has_come()) return std::nullopt;
+  return of_all ? std::exchange(exchanges_.of_all, std::nullopt) : exchanges_.of_living;
 }
 
 std::vector<std::string> MemberChannel::exchange(const std::string& mine) {
   if (auto blobs = swap_blobs({.communicator = number_, .bytes = mine}, transport_->deadline()))
     return std::move(blobs->bytes);
   std::unique_lock lock(mutex_);
-  const bool left = unserved_;
+  const bool left = !unserved_.empty();
   lock.unlock();
   int peer = -1;
   const auto service = describe_service(peer);
@@ -91,15 +95,11 @@ std::vector<std::string> MemberChannel::exchange(const std::string& mine) {
 
 std::vector<std::optional<std::string>> MemberChannel::exchange_living(
     const std::string& mine, std::chrono::milliseconds longest) {
-  const auto blobs =
-      swap_blobs({.communicator = number_, .among_living = 1, .bytes = mine}, longest);
-  if (!blobs) {
-    int peer = -1;
-    const auto service = describe_service(peer);
-    throw Error(ErrorCode::peer_lost,
-                "the ranks cannot agree: " + service + ", which serves the job, is not there",
-                {.rank = rank_, .peer = peer, .remedy = "start the job anew"});
-  }
+  std::unique_lock lock(mutex_);
+  const std::uint64_t round = exchanges_.of_living.round + 1;
+  lock.unlock();
+  const auto blobs = swap_blobs({.communicator = number_, .round = round, .bytes = mine}, longest);
+  if (!blobs) throw nobody_serves();
   const auto is_missing = [&](int rank) { return index_of(blobs->missing, rank) >= 0; };
   if (is_missing(rank_))
     throw Error(ErrorCode::timeout,
@@ -111,6 +111,16 @@ std::vector<std::optional<std::string>> MemberChannel::exchange_living(
   for (std::size_t rank = 0; rank < std::min(all.size(), blobs->bytes.size()); ++rank)
     if (!is_missing(static_cast<int>(rank))) all[rank] = blobs->bytes[rank];
   return all;
+}
+
+Error MemberChannel::nobody_serves() const {
+  int peer = -1;
+  const auto service = describe_service(peer);
+  const std::lock_guard lock(mutex_);
+  return {ErrorCode::peer_lost,
+          "the ranks cannot agree: " +
+              (unserved_.empty() ? service + ", which serves the job, does not answer" : unserved_),
+          {.rank = rank_, .peer = peer, .remedy = "start the job anew"}};
 }
 
 Error MemberChannel::failure() const {
@@ -276,7 +286,7 @@ void MemberChannel::compare_calls(std::chrono::milliseconds longest) {
   if (!transport_->post(Compare{.communicator = number_, .report = call_report(first, begun)}))
     return;
   std::unique_lock lock(mutex_);
-  wait_awake(changed_, lock, longest, [&] { return failure_ || alike_ || unserved_; });
+  wait_awake(changed_, lock, longest, [&] { return failure_ || alike_ || !unserved_.empty(); });
 }
 
 CallReport MemberChannel::call_report(std::uint64_t from, std::uint64_t to) const {
@@ -298,7 +308,8 @@ std::optional<Message> MemberChannel::receive(const Message& message) {
   }
   if (const auto* blobs = std::get_if<Blobs>(&message)) {
     const std::lock_guard lock(mutex_);
-    blobs_ = *blobs;
+    if (blobs->round == 0) exchanges_.of_all = *blobs;
+    if (blobs->round > exchanges_.of_living.round) exchanges_.of_living = *blobs;
     changed_.notify_all();
   } else if (const auto* departed = std::get_if<Departed>(&message)) {
     const auto is_member = [&](int rank) { return rank >= 0 && rank < std::ssize(members_); };
@@ -318,7 +329,7 @@ std::optional<Message> MemberChannel::receive(const Message& message) {
 }
 
 std::string MemberChannel::describe_service(int& peer) const {
-  const auto& service = transport_->service();
+  const HostInfo service = transport_->service();
   const auto& world = transport_->world();
   for (std::size_t rank = 0; rank < members_.size(); ++rank) {
     const auto world_rank = members_[rank];
@@ -331,22 +342,36 @@ std::string MemberChannel::describe_service(int& peer) const {
 }
 
 void MemberChannel::service_left() {
+  int peer = -1;
+  service_gone(describe_service(peer) + ", which serves the job, has left it");
+}
+
+void MemberChannel::service_gone(const std::string& why) {
   const std::lock_guard lock(mutex_);
-  unserved_ = true;
+  unserved_ = why;
   changed_.notify_all();
 }
 
-void MemberChannel::service_lost() {
-  if (!left_.load(std::memory_order_relaxed)) {
-    int peer = -1;
-    const auto service = describe_service(peer);
-    set_failure(
-        Error(ErrorCode::peer_lost, service + " ended, died or was killed",
-              {.peer = peer,
-               .remedy = "look at the end of its output, or the kernel's log, for why; a rank that "
-                         "ends in order destroys its communicators first"}));
+void MemberChannel::service_lost(const std::string& path) {
+  if (left_.load(std::memory_order_relaxed)) return;
+  int peer = -1;
+  const auto service = describe_service(peer);
+  if (path.empty()) {
+    set_failure(Error(ErrorCode::peer_lost, service + words_of_death,
+                      {.peer = peer, .remedy = remedy_of_death}));
+  } else {
+    set_failure(Error(ErrorCode::timeout, service + words_of_path + path,
+                      {.peer = peer, .remedy = remedy_of_path}));
   }
-  service_left();
+}
+
+std::vector<Message> MemberChannel::service_came() {
+  std::vector<Message> news{open()};
+  const std::lock_guard lock(mutex_);
+  if (exchanges_.of_living.round > 0) news.emplace_back(exchanges_.of_living);
+  if (exchanges_.pending) news.emplace_back(*exchanges_.pending);
+  if (left_.load(std::memory_order_relaxed)) news.emplace_back(Leave{.communicator = number_});
+  return news;
 }
 
 }  // namespace rondo::control

@@ -31,7 +31,7 @@ class ControlTransport {
   virtual void add(MemberChannel& channel) = 0;
   virtual void remove(MemberChannel& channel) = 0;
   /// The process that serves, for messages: "rank 0 (host x, pid 7)".
-  virtual const HostInfo& service() const = 0;
+  virtual HostInfo service() const = 0;
   virtual const std::vector<HostInfo>& world() const = 0;
   virtual std::chrono::milliseconds deadline() const = 0;
 };
@@ -63,11 +63,23 @@ class MemberChannel final : public ControlChannel {
   void overdue();
   /// The coordinator's process ended in order: this channel goes on without it.
   void service_left();
-  /// The connection to the coordinator broke.
-  void service_lost();
+  /// The connection to the coordinator ended, and another one may come. `path`: as
+  /// Coordinator::died() has it.
+  void service_lost(const std::string& path);
+  /// None comes: `why`.
+  void service_gone(const std::string& why);
+  /// Another one has come. What it is to know, in this order.
+  std::vector<Message> service_came();
 
  private:
+  /// Its exchanges with the other ranks.
+  struct Exchanges {
+    std::optional<Blobs> of_all{};  ///< one of all ranks that is complete
+    Blobs of_living{};              ///< the last one among the living; round 0: none yet
+    std::optional<Blob> pending{};  ///< what it waits for
+  };
   std::optional<Blobs> swap_blobs(const Blob& mine, std::chrono::milliseconds longest);
+  Error nobody_serves() const;
   void report(const Stall& stall);
   bool fails_for_departed(const Stall& stall);
   void conclude_alone(const Stall& stall);
@@ -75,6 +87,9 @@ class MemberChannel final : public ControlChannel {
   Failure failure_message(const Error& error) const;
   CallReport call_report(std::uint64_t from, std::uint64_t to) const;
   std::string describe_service(int& peer) const;
+  Open open() const {
+    return {.communicator = number_, .members = {members_.begin(), members_.end()}};
+  }
   std::string words_for(const Stall& stall) const;
 
   const std::shared_ptr<ControlTransport> transport_;
@@ -86,10 +101,10 @@ class MemberChannel final : public ControlChannel {
   mutable std::mutex mutex_;  ///< never held while posting
   std::condition_variable changed_;
   std::optional<Error> failure_;         ///< under mutex_; set once, before failed_
-  std::optional<Blobs> blobs_;           ///< under mutex_; of the exchange that it waits for
+  Exchanges exchanges_;                  ///< under mutex_
   std::optional<Stall> awaits_verdict_;  ///< under mutex_
   std::optional<Departed> departed_;     ///< under mutex_; ranks that left before the coordinator
-  bool unserved_ = false;                ///< under mutex_; the coordinator has left or is lost
+  std::string unserved_{};               ///< under mutex_; why no coordinator will serve it again
   bool alike_ = false;                   ///< under mutex_; its calls have been compared
   std::atomic<bool> left_{false};        ///< relaxed: only decides which thread posts Leave
 };

@@ -146,20 +146,22 @@ void fields_of(Value& value, Archive& archive) {
   } else if constexpr (std::is_same_v<T, Credential>) {
     archive(value.proof);
   } else if constexpr (std::is_same_v<T, Hello>) {
-    archive(value.rank, value.ranks, value.host);
+    archive(value.rank, value.ranks, value.host, value.standby);
+  } else if constexpr (std::is_same_v<T, Standby>) {
+    archive(value.address, value.port);
   } else if constexpr (std::is_same_v<T, BootstrapExpired>) {
     archive(value.milliseconds);
   } else if constexpr (std::is_same_v<T, Welcome>) {
     fields_of_hosts(value.hosts, archive);
-    archive(value.service);
+    archive(value.service, value.standbys);
   } else if constexpr (std::is_same_v<T, Refused>) {
     archive(value.retry, value.peer, value.message, value.remedy);
   } else if constexpr (std::is_same_v<T, Open>) {
     archive(value.communicator, value.members);
   } else if constexpr (std::is_same_v<T, Blob>) {
-    archive(value.communicator, value.among_living, value.bytes);
+    archive(value.communicator, value.round, value.bytes);
   } else if constexpr (std::is_same_v<T, Blobs>) {
-    archive(value.communicator, value.among_living, value.missing);
+    archive(value.communicator, value.round, value.missing);
     fields_of_texts(value.bytes, archive);
   } else if constexpr (std::is_same_v<T, ExchangeExpired>) {
     archive(value.communicator, value.milliseconds);

@@ -38,11 +38,12 @@ struct Open {
   std::uint64_t communicator = 0;
   std::vector<std::int32_t> members{};
 };
-/// Its part of an exchange. `among_living`: of one that goes on without ranks that are gone, and that
-/// a failure of the communicator does not end.
+/// Its part of an exchange.
 struct Blob {
   std::uint64_t communicator = 0;
-  std::uint8_t among_living = 0;
+  /// Of an exchange among the living, which goes on without ranks that are gone, and which a failure
+  /// of the communicator does not end: its number, from 1. 0: an exchange of all ranks.
+  std::uint64_t round = 0;
   std::string bytes{};
 };
 struct ExchangeExpired {
@@ -81,9 +82,10 @@ struct Bye {};
 
 // From the coordinator to a rank.
 
+/// Both ways: a rank tells a new coordinator of its last exchange among the living.
 struct Blobs {
   std::uint64_t communicator = 0;
-  std::uint8_t among_living = 0;
+  std::uint64_t round = 0;              ///< as Blob's
   std::vector<std::string> bytes{};     ///< by rank; empty for those that are gone
   std::vector<std::int32_t> missing{};  ///< those: they died, left, or did not come in time
 };
@@ -125,10 +127,16 @@ struct Failure {
 struct Credential {
   Proof proof{};
 };
+/// Where a rank's process listens, to serve the job if the coordinator is lost.
+struct Standby {
+  std::string address{};  ///< a number; empty: nowhere
+  std::uint16_t port = 0;
+};
 struct Hello {
   std::int32_t rank = 0;
   std::int32_t ranks = 0;
   HostInfo host{};
+  Standby standby{};
 };
 struct BootstrapExpired {
   std::uint64_t milliseconds = 0;
@@ -136,6 +144,7 @@ struct BootstrapExpired {
 struct Welcome {
   std::vector<HostInfo> hosts{};
   HostInfo service{};
+  std::vector<Standby> standbys{};  ///< by rank
 };
 struct Refused {
   std::uint8_t retry = 0;  ///< 1: try later, an earlier job or another one still serves there

@@ -8,27 +8,20 @@
 #include "core/base/awake.h"
 #include "core/base/log.h"
 #include "core/base/text.h"
+#include "core/control/admission.h"
 #include "core/control/attendance.h"
 #include "core/control/coordinator.h"
 #include "core/control/credential.h"
 #include "core/control/listener.h"
+#include "core/control/roll_call.h"
 #include "core/control/strangers.h"
 #include "rondo/error.h"
 
 namespace rondo::control {
-namespace {
 
 namespace asio = boost::asio;
 using asio::ip::tcp;
 using boost::system::error_code;
-
-constexpr int most_ranks = 1'000'000;
-
-std::string describe(const Hello& hello) {
-  return control::describe(hello.rank, {.host = hello.host, .world_rank = hello.rank});
-}
-
-}  // namespace
 
 class Service::Server {
  public:
@@ -40,8 +33,23 @@ class Service::Server {
         strangers_(io_, [this](bool paused) { listener_.pause(paused); }),
         ticker_(io_),
         ranks_(ranks) {
-    listener_.accept([this](tcp::socket socket) { welcome_in(std::move(socket)); });
-    thread_ = named_thread("rondo-bootstrap", [this] { run_handlers(io_); });
+    serve();
+  }
+
+  explicit Server(Takeover takeover)
+      : host_(std::move(takeover.host)),
+        secret_(takeover.secret),
+        listener_(io_, std::move(takeover.listening)),
+        strangers_(io_, [this](bool paused) { listener_.pause(paused); }),
+        ticker_(io_),
+        ranks_(static_cast<int>(takeover.hosts.size())),
+        by_rank_(takeover.hosts.size()) {
+    world_ = {.hosts = std::move(takeover.hosts), .service = host_, .standbys = takeover.standbys};
+    strangers_.expect(by_rank_.size());
+    if (const std::string why = descriptor_obstacle(ranks_); !why.empty())
+      log(LogLevel::warn, -1, "this process, which takes over the job, " + why);
+    roll_call_.emplace(io_, std::move(takeover.standbys), takeover.dead, [this] { go_on(); });
+    serve();
   }
 
   ~Server() {
@@ -60,14 +68,20 @@ class Service::Server {
   bool is_over() const { return attendance_.is_over(); }
 
  private:
+  void serve() {
+    listener_.accept([this](tcp::socket socket) { welcome_in(std::move(socket)); });
+    thread_ = named_thread("rondo-bootstrap", [this] { run_handlers(io_); });
+  }
   void welcome_in(tcp::socket socket);
   void greeted(const ConnectionPointer& connection, const Preamble& preamble);
   void received(const ConnectionPointer& connection, const Message& message);
   void recognise(const ConnectionPointer& connection, const Message& message);
   void introduce(const ConnectionPointer& connection, const Hello& hello);
-  std::optional<Refused> objection_to(const Hello& hello) const;
+  const HostInfo* holder_of(int rank) const;
   void check_complete();
-  void closed(const ConnectionPointer& connection, const std::string& why);
+  void go_on();
+  void begin();
+  void closed(const ConnectionPointer& connection, const Stream::Ending& ending);
   void expired(std::uint64_t milliseconds);
   void refuse(const ConnectionPointer& connection, const Refused& refusal);
   void fail_bootstrap(const Refused& refusal);
@@ -77,7 +91,7 @@ class Service::Server {
   void count();
 
   const HostInfo host_;
-  const std::string named_by_;  ///< BootstrapPoint's
+  const std::string named_by_{};  ///< BootstrapPoint's
   const Secret secret_;
   asio::io_context io_{1};
   // Down to the attendance: used by the server's own thread only.
@@ -90,6 +104,8 @@ class Service::Server {
   RareLog refused_{};
   std::string turned_away_{};               ///< the last rank that was, in words
   std::optional<Refused> refusal_;          ///< the bootstrap has failed
+  Welcome world_{};                         ///< what the ranks are told
+  std::optional<RollCall> roll_call_{};     ///< of a takeover, while it lasts
   std::optional<Coordinator> coordinator_;  ///< the bootstrap is complete
   bool closing_ = false;                    ///< has said that it may end
   Attendance attendance_;
@@ -114,8 +130,8 @@ void Service::Server::welcome_in(tcp::socket socket) {
             with_connection([&](const ConnectionPointer& present) { received(present, message); });
           },
       .closed =
-          [this, with_connection](const std::string& why) {
-            with_connection([&](const ConnectionPointer& present) { closed(present, why); });
+          [this, with_connection](const Stream::Ending& ending) {
+            with_connection([&](const ConnectionPointer& present) { closed(present, ending); });
           },
   });
 }
@@ -158,7 +174,7 @@ void Service::Server::recognise(const ConnectionPointer& connection, const Messa
   if (connection->is_known && hello != nullptr) {
     introduce(connection, *hello);
   } else if (connection->is_known || credential == nullptr) {
-    closed(connection, "it sent something other than its name");
+    closed(connection, {"it sent something other than its name"});
   } else if (!is_rank(*credential, secret_, connection->peers, own)) {
     strangers_.warn(*connection, "it does not know this job's secret");
     refuse(connection, {.retry = 1});
@@ -171,38 +187,25 @@ void Service::Server::recognise(const ConnectionPointer& connection, const Messa
   }
 }
 
-/// Why a process cannot be the rank that it says it is. It alone hears of it: the others may be right.
-std::optional<Refused> Service::Server::objection_to(const Hello& hello) const {
-  if (hello.ranks < 1 || hello.ranks > most_ranks || hello.rank < 0 || hello.rank >= hello.ranks)
-    return Refused{.peer = hello.rank,
-                   .message = "a process joined as " + describe(hello) + " of a world of " +
-                              std::to_string(hello.ranks) + " ranks",
-                   .remedy = "number the ranks from 0 to one less than WORLD_SIZE"};
-  if (ranks_ != 0 && hello.ranks != ranks_)
-    return Refused{.peer = hello.rank,
-                   .message = describe(hello) + " counts " + std::to_string(hello.ranks) +
-                              " ranks in the world, but those that joined count " +
-                              std::to_string(ranks_),
-                   .remedy = "set the same WORLD_SIZE on every rank"};
-  const auto at = static_cast<std::size_t>(hello.rank);
-  if (at >= by_rank_.size() || by_rank_[at] == nullptr) return std::nullopt;
-  const HostInfo& first = by_rank_[at]->hello.host;
-  return Refused{.peer = hello.rank,
-                 .message = "two processes joined as rank " + std::to_string(hello.rank) +
-                            ": host " + first.hostname + ", pid " + std::to_string(first.pid) +
-                            " and host " + hello.host.hostname + ", pid " +
-                            std::to_string(hello.host.pid),
-                 .remedy = "give every process a RANK of its own"};
+const HostInfo* Service::Server::holder_of(int rank) const {
+  const auto at = static_cast<std::size_t>(rank);
+  return at < by_rank_.size() && by_rank_[at] != nullptr ? &by_rank_[at]->hello.host : nullptr;
 }
 
 void Service::Server::introduce(const ConnectionPointer& connection, const Hello& hello) {
   if (refusal_) return refuse(connection, *refusal_);
+  if (coordinator_ && roll_call_) {
+    return refuse(connection,
+                  {.message = "the other ranks have gone on without this one, which came too late "
+                              "to the coordinator that took over",
+                   .remedy = "start this rank anew"});
+  }
   if (coordinator_) {
     return refuse(connection, {.retry = 1,
                                .message = "the job there is complete: all " +
                                           std::to_string(by_rank_.size()) + " ranks have joined"});
   }
-  if (const auto objection = objection_to(hello)) {
+  if (const auto objection = objection_to(hello, ranks_, holder_of(hello.rank))) {
     turned_away_ = objection->message;
     refused_.warn("turned a process away: " + turned_away_);
     return refuse(connection, *objection);
@@ -219,41 +222,67 @@ void Service::Server::introduce(const ConnectionPointer& connection, const Hello
                            .remedy = "raise the limit on its host (ulimit -n)"});
   strangers_.expect(static_cast<std::size_t>(std::ranges::count(by_rank_, nullptr)));
   count();
+  if (roll_call_) roll_call_->note_come(hello.rank);
   check_complete();
 }
 
 void Service::Server::check_complete() {
-  if (std::count(by_rank_.begin(), by_rank_.end(), nullptr) != 0) return;
-  Welcome welcome{.service = host_};
-  for (const auto& connection : by_rank_) welcome.hosts.push_back(connection->hello.host);
-  coordinator_.emplace(welcome.hosts, [this](std::span<const int> ranks, const Message& message) {
+  if (roll_call_ || std::count(by_rank_.begin(), by_rank_.end(), nullptr) != 0) return;
+  world_ = {.service = host_};
+  for (const auto& connection : by_rank_) {
+    world_.hosts.push_back(connection->hello.host);
+    world_.standbys.push_back(connection->hello.standby);
+  }
+  begin();
+}
+
+/// A takeover's time for ranks to come is over.
+void Service::Server::go_on() {
+  if (const std::string obstacle = roll_call_->obstacle(); !obstacle.empty()) {
+    return fail_bootstrap({.message = obstacle,
+                           .remedy = "start the job anew once all its machines reach each other"});
+  }
+  log(LogLevel::info, -1,
+      "host " + host_.hostname + ", pid " + std::to_string(host_.pid) +
+          " coordinates the job from here on, as the process that did so is lost");
+  begin();
+  count();
+  for (std::size_t rank = 0; rank < by_rank_.size(); ++rank)
+    if (by_rank_[rank] == nullptr) coordinator_->died(static_cast<int>(rank), clock_.now());
+}
+
+void Service::Server::begin() {
+  coordinator_.emplace(world_.hosts, [this](std::span<const int> ranks, const Message& message) {
     const auto bytes = std::make_shared<const std::string>(encode(message));
     for (const int rank : ranks) {
       const auto& connection = by_rank_[static_cast<std::size_t>(rank)];
       if (connection != nullptr) connection->stream->send(bytes);
     }
   });
-  const auto bytes = std::make_shared<const std::string>(encode(Message(std::move(welcome))));
+  const auto bytes = std::make_shared<const std::string>(encode(Message(world_)));
   for (const auto& connection : by_rank_) {
+    if (connection == nullptr) continue;
     connection->stream->set_longest(longest_message);
     connection->stream->send(bytes);
   }
 }
 
-void Service::Server::closed(const ConnectionPointer& connection, const std::string& why) {
+void Service::Server::closed(const ConnectionPointer& connection, const Stream::Ending& ending) {
   drop(connection);
   if (!connection->introduced) {
-    if (!connection->departed && why.empty())
+    if (!connection->departed && ending.why.empty())
       log(LogLevel::info, -1,
           "a connection from " + connection->address + " ended before it began");
     else if (!connection->departed)
-      strangers_.warn(*connection, why);
+      strangers_.warn(*connection, ending.why);
     return;
   }
   if (connection->departed) return;
   if (coordinator_) {
-    coordinator_->died(connection->hello.rank, clock_.now());
+    coordinator_->died(connection->hello.rank, clock_.now(), ending.by_network ? ending.why : "");
     arm_ticker();
+  } else if (roll_call_) {
+    roll_call_->note_gone(connection->hello.rank);
   } else {
     fail_bootstrap(
         {.peer = connection->hello.rank,
@@ -270,7 +299,7 @@ void Service::Server::drop(const ConnectionPointer& connection) {
 }
 
 void Service::Server::expired(std::uint64_t milliseconds) {
-  if (coordinator_ || refusal_) return;
+  if (coordinator_ || refusal_ || roll_call_) return;
   std::vector<int> missing;
   for (std::size_t rank = 0; rank < by_rank_.size(); ++rank) {
     if (by_rank_[rank] == nullptr) missing.push_back(static_cast<int>(rank));
@@ -330,6 +359,7 @@ void Service::Server::say_goodbye(bool goes) {
 /// Once all have left, it listens no more, and its thread ends with the last stranger.
 void Service::Server::count() {
   Attendance::Counts counts{.told = closing_};
+  if (roll_call_ && !coordinator_) return attendance_.set(counts);  // nobody waits for these ranks
   for (const ConnectionPointer& connection : by_rank_) {
     if (connection == nullptr) continue;
     ++counts.present;
@@ -343,6 +373,8 @@ void Service::Server::count() {
 
 Service::Service(const BootstrapPoint& point, const HostInfo& host, int ranks)
     : server_(std::make_unique<Server>(point, host, ranks)) {}
+
+Service::Service(Takeover takeover) : server_(std::make_unique<Server>(std::move(takeover))) {}
 
 Service::~Service() {
   if (!maker_.is_this()) static_cast<void>(server_.release());

@@ -5,11 +5,24 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "core/base/fork.h"
+#include "core/base/unique_fd.h"
 #include "core/control/control.h"
+#include "core/control/message.h"
 
 namespace rondo::control {
+
+/// What a rank needs to serve a job whose coordinator is lost.
+struct Takeover {
+  UniqueFd listening{};  ///< where the other ranks expect it
+  HostInfo host{};       ///< this process
+  Secret secret{};
+  std::vector<HostInfo> hosts{};  ///< of the world
+  std::vector<Standby> standbys{};
+  std::vector<int> dead{};  ///< ranks whose processes are known to have ended
+};
 
 /// A listening socket and a thread. Whoever does not know the job's secret is a stranger: other programs
 /// and scanners, another job's ranks, those that say nothing. Their connections end and are logged,
@@ -20,6 +33,8 @@ class Service {
   /// Listens as Listener does; port 0: a free one. `host` is this process. `ranks`: of the world;
   /// 0: the first rank that comes says it. Throws Error{bootstrap} when the port is in use.
   Service(const BootstrapPoint& point, const HostInfo& host, int ranks = 0);
+  /// Goes on for a service that is lost, with the ranks that come; see roll_call.h.
+  explicit Service(Takeover takeover);
   /// As let_others_leave(), unless that was called. Then it goes, and the communicators of ranks
   /// that are still there go on without it. Does nothing in a child by fork(), which has none of the
   /// threads and shares the descriptors that wake the parent's.

@@ -12,6 +12,18 @@
 namespace rondo::control {
 
 using boost::system::error_code;
+namespace {
+
+/// A kernel that ends a connection does so by its end or a reset. All else is said by the network.
+Stream::Ending ending_of(const error_code& error) {
+  namespace network = boost::asio::error;
+  if (error == network::eof) return {};
+  return {error.message(), error == network::timed_out || error == network::host_unreachable ||
+                               error == network::network_unreachable ||
+                               error == network::network_down};
+}
+
+}  // namespace
 
 Stream::Stream(Socket socket, FrameReader reader, bool greeted)
     : socket_(std::move(socket)), reader_(std::move(reader)), greeted_(greeted) {
@@ -29,7 +41,7 @@ void Stream::read() {
                           [self = shared_from_this()](const error_code& error, std::size_t count) {
                             if (!self->socket_.is_open()) return;
                             if (error) {
-                              self->end(error == boost::asio::error::eof ? "" : error.message());
+                              self->end(ending_of(error));
                               return;
                             }
                             self->take(count);
@@ -43,7 +55,7 @@ void Stream::take(std::size_t count) {
     reader_.feed({received_.data(), count});
     consume();
   } catch (const std::exception& error) {
-    end(std::string("what it sent could not be taken: ") + error.what());
+    end({std::string("what it sent could not be taken: ") + error.what()});
   }
 }
 
@@ -64,7 +76,7 @@ void Stream::consume() {
       received(*message);
     }
   } catch (const NotRondo& stranger) {
-    end(std::string("it sent ") + stranger.what());
+    end({std::string("it sent ") + stranger.what()});
   }
 }
 
@@ -103,10 +115,10 @@ void Stream::close() {
   events_ = {};
 }
 
-void Stream::end(const std::string& why) {
+void Stream::end(const Ending& ending) {
   const auto closed = std::move(events_.closed);
   close();
-  if (closed) closed(why);
+  if (closed) closed(ending);
 }
 
 void run_handlers(boost::asio::io_context& io) {

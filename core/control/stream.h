@@ -21,12 +21,16 @@ namespace rondo::control {
 class Stream : public std::enable_shared_from_this<Stream> {
  public:
   using Socket = boost::asio::ip::tcp::socket;
+  /// How a connection ended.
+  struct Ending {
+    std::string why{};        ///< empty: the peer closed it in order
+    bool by_network = false;  ///< the path to the peer is broken; its process may live
+  };
   struct Events {
     std::function<void(const Preamble&)> greeted{};
     std::function<void(const Message&)> received{};
-    /// Called once, unless close() came first. The argument says why; empty: the peer closed in
-    /// order.
-    std::function<void(const std::string&)> closed{};
+    /// Called once, unless close() came first.
+    std::function<void(const Ending&)> closed{};
   };
 
   /// `reader` may hold what was received already; `greeted`: the preamble was among it.
@@ -51,7 +55,7 @@ class Stream : public std::enable_shared_from_this<Stream> {
   void take(std::size_t count);
   void consume();
   void write();
-  void end(const std::string& why);
+  void end(const Ending& ending);
 
   Socket socket_;
   std::optional<KeptFromChildren> unforked_;  ///< while it is open: the socket

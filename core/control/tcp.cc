@@ -9,10 +9,11 @@
 #include "core/control/connect.h"
 #include "core/control/control.h"
 #include "core/control/coordinator.h"
-#include "core/control/member_channel.h"
+#include "core/control/linked_channels.h"
 #include "core/control/served.h"
 #include "core/control/service.h"
 #include "core/control/stream.h"
+#include "core/control/succession.h"
 #include "core/settings/interface.h"
 
 namespace rondo {
@@ -38,49 +39,6 @@ tcp::socket adopt(asio::io_context& io, UniqueFd socket) {
   return {io, name.ss_family == AF_INET6 ? tcp::v6() : tcp::v4(), socket.release()};
 }
 
-/// What the connection to the service is.
-enum class Link { there, left, lost };
-
-/// The channels of TcpControl, and what they know of the link. Any thread.
-class LinkedChannels {
- public:
-  void add(MemberChannel& channel) {
-    const std::lock_guard lock(mutex_);
-    channels_.add(channel);
-    tell(channel);
-  }
-  void remove(const MemberChannel& channel) {
-    const std::lock_guard lock(mutex_);
-    channels_.remove(channel);
-  }
-  void with(std::uint64_t number, auto&& action) {
-    const std::lock_guard lock(mutex_);
-    if (MemberChannel* const found = channels_.find(number)) action(*found);
-  }
-  bool is_linked() {
-    const std::lock_guard lock(mutex_);
-    return link_ == Link::there;
-  }
-  /// All channels, and those to come, learn of it.
-  void conclude(Link link) {
-    const std::lock_guard lock(mutex_);
-    link_ = link;
-    channels_.for_each([this](MemberChannel& channel) { tell(channel); });
-  }
-
- private:
-  void tell(MemberChannel& channel) const {
-    if (link_ == Link::left) channel.service_left();
-    if (link_ == Link::lost) channel.service_lost();
-  }
-
-  /// Held while a channel is called, so that remove() waits for it. It is taken before a channel's
-  /// own mutex, and never with TcpControl's.
-  std::mutex mutex_;
-  ChannelMap channels_;      ///< under mutex_
-  Link link_ = Link::there;  ///< under mutex_
-};
-
 class TcpControl final : public Control,
                          public ControlTransport,
                          public std::enable_shared_from_this<TcpControl> {
@@ -90,14 +48,11 @@ class TcpControl final : public Control,
       : rank_(rank),
         secret_(secret),
         deadline_(deadline),
-        hosts_(std::move(joined.welcome.hosts)),
-        served_by_(std::move(joined.welcome.service)),
-        service_(std::move(service)) {
-    joined.reader.set_longest(longest_message);
-    stream_ = std::make_shared<Stream>(adopt(io_, std::move(joined.socket)),
-                                       std::move(joined.reader), true);
-    stream_->start({.received = [this](const Message& message) { received(message); },
-                    .closed = [this](const std::string&) { closed(); }});
+        hosts_(joined.welcome.hosts),
+        served_by_(joined.welcome.service),
+        service_(std::move(service)),
+        succession_(rank, secret, joined.welcome, std::move(joined.standby)) {
+    begin(std::move(joined));
     thread_ = named_thread("rondo-control", [this] { run_handlers(io_); });
   }
 
@@ -114,6 +69,7 @@ class TcpControl final : public Control,
   }
 
   void depart() noexcept override {
+    succession_.give_up();
     try {
       if (post(Bye{})) {
         asio::post(io_, [this] { stream_->finish(); });
@@ -146,11 +102,22 @@ class TcpControl final : public Control,
   void add(MemberChannel& channel) override { channels_.add(channel); }
   void remove(MemberChannel& channel) override { channels_.remove(channel); }
 
-  const HostInfo& service() const override { return served_by_; }
+  HostInfo service() const override {
+    const std::lock_guard lock(mutex_);
+    return served_by_;
+  }
   const std::vector<HostInfo>& world() const override { return hosts_; }
   std::chrono::milliseconds deadline() const override { return deadline_; }
 
  private:
+  void begin(Joined joined) {
+    joined.reader.set_longest(longest_message);
+    stream_ = std::make_shared<Stream>(adopt(io_, std::move(joined.socket)),
+                                       std::move(joined.reader), true);
+    stream_->start({.received = [this](const Message& message) { received(message); },
+                    .closed = [this](const Stream::Ending& ending) { closed(ending); }});
+  }
+
   /// Step by step, see AwakeClock.
   void remind_in(std::chrono::milliseconds left, std::uint64_t number) {
     const auto timer = std::make_shared<asio::steady_timer>(io_, std::min(left, awake_step));
@@ -203,7 +170,7 @@ class TcpControl final : public Control,
   }
 
   /// The connection has ended; stream_ is closed already.
-  void closed() {
+  void closed(const Stream::Ending& ending) {
     bool in_order = false;
     {
       const std::lock_guard lock(mutex_);
@@ -214,22 +181,47 @@ class TcpControl final : public Control,
     if (in_order) return channels_.conclude(Link::left);
     // As the service does with a rank that is gone without a word.
     const auto timer = std::make_shared<asio::steady_timer>(io_, Coordinator::grace);
-    timer->async_wait([this, timer](const error_code&) { channels_.conclude(Link::lost); });
+    const std::string path = ending.by_network ? ending.why : "";
+    timer->async_wait([this, timer, path](const error_code&) {
+      channels_.conclude(Link::lost, path);
+      follow();
+    });
+  }
+
+  /// To the next coordinator. Blocks this thread, which has nothing else to do without one.
+  void follow() {
+    try {
+      std::optional<Succession::Found> found = succession_.find();
+      if (!found) return;
+      HostInfo server = found->joined.welcome.service;
+      begin(std::move(found->joined));
+      {
+        const std::lock_guard lock(mutex_);
+        served_by_ = std::move(server);
+        if (found->service) service_ = Served::all()->join(found->point, std::move(found->service));
+        served_ = true;  // what is posted from here on follows the news
+      }
+      for (const Message& news : channels_.link_again()) stream_->send(encode(news));
+    } catch (const std::exception& failure) {
+      const auto* const error = dynamic_cast<const Error*>(&failure);
+      channels_.conclude(Link::gone, error != nullptr ? error->message() : failure.what());
+    }
   }
 
   const int rank_;
   const Secret secret_;
   const std::chrono::milliseconds deadline_;
   const std::vector<HostInfo> hosts_;
-  const HostInfo served_by_;
 
-  std::mutex mutex_;
+  mutable std::mutex mutex_;
+  HostInfo served_by_;  ///< under mutex_
   std::condition_variable gone_;
   std::shared_ptr<Service> service_;  ///< as Served::join() gave it; under mutex_
   bool served_ = true;                ///< under mutex_
   bool leaving_ = false;              ///< under mutex_; the end of the connection is expected
 
   LinkedChannels channels_;
+  Succession succession_;
 
   asio::io_context io_{1};
   /// Its thread ends with this, not with the connection.

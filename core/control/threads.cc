@@ -98,7 +98,7 @@ class ThreadControl final : public Control,
   void remind(std::uint64_t) override {}  // threads of one process always answer
   void add(MemberChannel& channel) override { world_->add(rank_, channel); }
   void remove(MemberChannel& channel) override { world_->remove(rank_, channel); }
-  const HostInfo& service() const override { return hosts().front(); }
+  HostInfo service() const override { return hosts().front(); }
   const std::vector<HostInfo>& world() const override { return hosts(); }
   std::chrono::milliseconds deadline() const override { return world_->deadline(); }
 

@@ -78,7 +78,8 @@ std::string report_of_survivors(std::vector<Child>& children) {
 
 TEST_CASE("survivors of kill -9 agree on who is lost, shrink, and go on, twice") {
   const std::string transport = GENERATE("shm", "tcp");
-  const auto victims = GENERATE(std::pair{1, 3}, std::pair{4, 2}, std::pair{3, 1});
+  const auto victims = GENERATE(std::pair{1, 3}, std::pair{4, 2}, std::pair{3, 1}, std::pair{0, 1},
+                                std::pair{2, 0}, std::pair{0, 4});
   const int port = free_port();
   auto children = test::start_ranks(5, [&](int rank) -> std::string {
     Communicator world = join(port, rank, 5, transport);
@@ -106,6 +107,24 @@ TEST_CASE("survivors of kill -9 agree on who is lost, shrink, and go on, twice")
   // Each flag but the third was missing on one rank.
   CHECK(report_of_survivors(children) == "flags 4 lost " + std::to_string(victims.first) +
                                              " size 3 of the first, lost " + list({low, high}));
+}
+
+TEST_CASE("ranks that die together are all lost, also those next in line to serve the job") {
+  const auto dies = [](int rank) { return rank == 0 || rank == 1 || rank == 3; };
+  const int port = free_port();
+  auto children = test::start_ranks(6, [&](int rank) -> std::string {
+    Communicator world = join(port, rank, 6, "shm");
+    world.barrier();
+    if (dies(rank)) die();
+    Communicator fewer = world;
+    do {
+      fewer = fewer.shrink();
+    } while (fewer.size() > 3);
+    check_sum(fewer, rank, 2 + 4 + 5);
+    fewer.finalize();
+    return "lost " + list(world.agree().lost);
+  });
+  CHECK(report_of_survivors(children) == "lost 0,1,3");
 }
 
 // The victim dies before, in or after the making of a smaller communicator, which may then hold it.

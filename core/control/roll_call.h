@@ -1,0 +1,73 @@
+// Which ranks live, when a new coordinator takes over: some come, and the processes of the others
+// are asked. For .cc files only: Asio.
+//
+// A process that has ended refuses connections to the port where it listened, by its kernel. So a
+// refusal proves a death. Silence proves nothing: there may be a cut network between two halves that
+// both live, and only one of them may go on. Hence more than half of the ranks that may live have to
+// come.
+#pragma once
+
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/ip/tcp.hpp>
+#include <boost/asio/steady_timer.hpp>
+#include <chrono>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "core/base/awake.h"
+#include "core/control/message.h"
+
+namespace rondo::control {
+
+/// What is known of a rank.
+enum class Presence : std::uint8_t {
+  unknown,  ///< its process does not answer, or cannot be asked
+  alive,    ///< its kernel takes connections
+  dead,     ///< its kernel refuses them
+  come,
+};
+
+/// Whether those who have come may go on without the rest.
+constexpr bool may_go_on(std::size_t come, std::size_t may_live) { return 2 * come > may_live; }
+
+/// Used on the thread of its io_context only, which is destroyed after it.
+class RollCall {
+ public:
+  /// How long ranks have that nobody has heard of, and those whose machine answers: they notice a
+  /// dead coordinator at different times.
+  static constexpr std::chrono::milliseconds for_unknown{10000};
+  static constexpr std::chrono::milliseconds for_alive{30000};
+
+  /// `dead`: ranks whose death is proven already. `done` is called once: when nobody is missing any
+  /// more, or the time is up.
+  RollCall(boost::asio::io_context& io, std::vector<Standby> standbys, const std::vector<int>& dead,
+           std::function<void()> done);
+
+  void note_come(int rank);
+  /// It had come, and its connection has ended.
+  void note_gone(int rank);
+  /// Once it is done: empty, or why those who have come must not go on.
+  std::string obstacle() const;
+  std::vector<int> all_that_are(Presence presence) const;
+
+ private:
+  struct Question;
+  void ask_in(std::chrono::milliseconds pause);
+  void ask();
+  void ask(int rank);
+  void answered(int rank, const boost::system::error_code& error);
+  void check();
+
+  boost::asio::io_context& io_;
+  const std::vector<Standby> standbys_;
+  std::vector<Presence> presence_;
+  std::vector<bool> asked_;     ///< and has not answered yet
+  std::function<void()> done_;  ///< empty: it is done
+  boost::asio::steady_timer timer_;
+  AwakeClock clock_{};
+  const AwakeClock::Clock::time_point begin_ = clock_.now();
+};
+
+}  // namespace rondo::control

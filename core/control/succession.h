@@ -1,0 +1,44 @@
+// What a rank does when the coordinator is lost: the living rank with the lowest number serves from
+// there on, and the others come to it. Each rank has a socket that listens from the bootstrap on, so
+// that the others know where it will serve, and whether its process has ended.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "core/control/connect.h"
+#include "core/control/service.h"
+
+namespace rondo::control {
+
+class Succession {
+ public:
+  /// `listening` is at this rank's place in `world`.
+  Succession(int rank, const Secret& secret, const Welcome& world, UnforkedFd listening);
+
+  struct Found {
+    Joined joined{};
+    std::shared_ptr<Service> service{};  ///< null: another process serves
+    BootstrapPoint point{};              ///< where
+  };
+  /// Blocks until this rank has come to the next coordinator, which may be this process. Empty after
+  /// give_up(). Throws Error{bootstrap} where there is none that may go on. One thread at a time.
+  std::optional<Found> find();
+  /// Ends find(), now and later. Any thread.
+  void give_up();
+
+ private:
+  bool is_given_up() const;
+  std::shared_ptr<Service> serve();
+
+  const int rank_;
+  const Secret secret_;
+  const std::vector<HostInfo> hosts_;
+  std::vector<Standby> standbys_;  ///< those that lead here only are empty
+  UnforkedFd listening_;
+  UniqueFd given_up_;
+  std::vector<int> dead_{};
+};
+
+}  // namespace rondo::control
