@@ -30,6 +30,8 @@ constexpr milliseconds pause_between_tries{50};
 constexpr milliseconds longest_try{3000};
 /// Time for the service to say which ranks were missing, after the deadline.
 constexpr milliseconds grace{5000};
+/// For a machine to answer that has a rank which may serve.
+constexpr milliseconds longest_silence{10000};
 /// Connections that wait in the kernel: all ranks may come at once, beside strangers.
 constexpr int most_waiting = 4096;
 
@@ -40,6 +42,11 @@ struct TryAgain : std::runtime_error {
 
 /// Its process has ended: nothing listens at the place.
 struct NobodyThere : TryAgain {
+  using TryAgain::TryAgain;
+};
+
+/// Its machine does not answer.
+struct Unreachable : TryAgain {
   using TryAgain::TryAgain;
 };
 
@@ -101,7 +108,7 @@ bool is_connected_to_itself(int descriptor) {
 
 [[noreturn]] void throw_refusal(int error) {
   if (error == ECONNREFUSED) throw NobodyThere(system_message(error));
-  throw TryAgain(system_message(error));
+  throw Unreachable(system_message(error));
 }
 
 UniqueFd connect_to(const addrinfo& target, const Limit& limit) {
@@ -111,7 +118,7 @@ UniqueFd connect_to(const addrinfo& target, const Limit& limit) {
   if (::connect(socket.get(), target.ai_addr, target.ai_addrlen) != 0 && errno != EINPROGRESS) {
     throw_refusal(errno);
   }
-  if (!wait_for(socket.get(), POLLOUT, limit)) throw TryAgain("no answer");
+  if (!wait_for(socket.get(), POLLOUT, limit)) throw Unreachable("no answer");
   int error = 0;
   socklen_t length = sizeof(error);
   ::getsockopt(socket.get(), SOL_SOCKET, SO_ERROR, &error, &length);
@@ -361,6 +368,7 @@ Joined join_world(const BootstrapPoint& point, const Hello& hello, milliseconds 
 Standing join_standby(const BootstrapPoint& point, const Hello& hello, milliseconds allowed,
                       int given_up) {
   const Limit limit{Clock::now() + allowed, given_up};
+  const auto to_be_reached = limit.at_most(longest_silence).deadline;
   try {
     for (;;) {
       try {
@@ -368,6 +376,8 @@ Standing join_standby(const BootstrapPoint& point, const Hello& hello, milliseco
           return {.joined = std::move(joined)};
       } catch (const NobodyThere&) {
         return {.is_dead = true};
+      } catch (const Unreachable&) {
+        if (until(to_be_reached) <= pause_between_tries) return {};
       } catch (const TryAgain&) {
         // It may die in the middle of this, or a network may come back.
       }

@@ -46,6 +46,7 @@ class Coordinator {
     int world_rank = 0;
     bool opened = false;
     bool left = false;
+    bool late = false;        ///< left, as the others went on without it
     CallReport last{};        ///< its calls, as far as it reported them without a diagnosis
     bool compares = false;    ///< waits for Alike
     std::uint64_t asked = 0;  ///< the call that it was asked about, and has not answered; 0: none
@@ -103,6 +104,7 @@ class Coordinator {
   bool fail_for_loss(Group& group);
   void check_exchange(Group& group);
   void complete_exchange(Group& group, std::uint64_t round);
+  std::string obstacle_for_those_who_came(const Group& group) const;
   void answer_decided(Group& group);
   void fail_for_absent(Group& group);
   static void end_exchange_of_all(Group& group);

@@ -6,6 +6,7 @@
 
 #include "core/base/text.h"
 #include "core/control/coordinator.h"
+#include "core/control/roll_call.h"
 
 namespace rondo::control {
 
@@ -82,6 +83,7 @@ void Coordinator::check_exchange(Group& group) {
 
 void Coordinator::complete_exchange(Group& group, std::uint64_t round) {
   Blobs all{.communicator = group.number, .round = round};
+  if (round != 0) all.refusal = obstacle_for_those_who_came(group);
   for (std::size_t member = 0; member < group.members.size(); ++member) {
     auto blob = std::exchange(group.members[member].blob, std::nullopt);
     if (!blob) all.missing.push_back(static_cast<std::int32_t>(member));
@@ -90,6 +92,19 @@ void Coordinator::complete_exchange(Group& group, std::uint64_t round) {
   if (round != 0) group.decided = all;
   const Message message(std::move(all));
   send_to(group, message, [](const Member& member) { return !member.left; });
+}
+
+/// The death of a rank that is late, or whose path broke, is not proven.
+std::string Coordinator::obstacle_for_those_who_came(const Group& group) const {
+  std::vector<int> come;
+  std::vector<int> may_live;
+  for (std::size_t member = 0; member < group.members.size(); ++member) {
+    const Member& each = group.members[member];
+    const bool is_unproven = each.late || broken_paths_.contains(each.world_rank);
+    if (each.blob) come.push_back(static_cast<int>(member));
+    if (each.blob || is_unproven) may_live.push_back(static_cast<int>(member));
+  }
+  return obstacle_to_going_on(come, may_live);
 }
 
 /// A member that has left will not bring what the others wait for.
@@ -147,7 +162,10 @@ void Coordinator::go_on_without_late(Group& group, std::uint64_t milliseconds) {
                                   ", which did not take part within " + seconds(milliseconds),
                               "find out what " + rank_list(late) + " did instead",
                               group.members.size(), late.front()));
-  for (const int member : late) group.members[static_cast<std::size_t>(member)].left = true;
+  for (const int member : late) {
+    Member& each = group.members[static_cast<std::size_t>(member)];
+    each.left = each.late = true;
+  }
   check_exchange(group);
 }
 

@@ -16,6 +16,11 @@ constexpr std::uint64_t most_calls = 64;
 /// How many calls are compared at the end. Later calls would have shown older disagreements.
 constexpr std::uint64_t most_compared = 32;
 
+/// For the coordinator to say which ranks it waits for.
+constexpr std::chrono::milliseconds for_answer{5000};
+/// For a rank to notice that the path to the coordinator is broken, and for a takeover.
+constexpr std::chrono::milliseconds for_takeover{120'000};
+
 int index_of(const std::vector<int>& members, int world_rank) {
   const auto found = std::find(members.begin(), members.end(), world_rank);
   return found == members.end() ? -1 : static_cast<int>(found - members.begin());
@@ -68,7 +73,8 @@ std::optional<Blobs> MemberChannel::swap_blobs(const Blob& mine,
     transport_->post(ExchangeExpired{.communicator = number_,
                                      .milliseconds = static_cast<std::uint64_t>(longest.count())});
     lock.lock();
-    wait_awake(changed_, lock, std::chrono::seconds{5}, ready);
+    // Who lives answers at once. If the coordinator does not, another one may take over.
+    wait_awake(changed_, lock, of_all ? for_answer : for_takeover, ready);
   }
   exchanges_.pending.reset();
   // An exchange that was complete before a failure came is still complete.
@@ -100,6 +106,9 @@ std::vector<std::optional<std::string>> MemberChannel::exchange_living(
   lock.unlock();
   const auto blobs = swap_blobs({.communicator = number_, .round = round, .bytes = mine}, longest);
   if (!blobs) throw nobody_serves();
+  if (!blobs->refusal.empty())
+    throw Error(ErrorCode::timeout, "the ranks cannot agree: " + blobs->refusal,
+                {.rank = rank_, .remedy = "start the job anew once all machines reach each other"});
   const auto is_missing = [&](int rank) { return index_of(blobs->missing, rank) >= 0; };
   if (is_missing(rank_))
     throw Error(ErrorCode::timeout,

@@ -161,7 +161,7 @@ void fields_of(Value& value, Archive& archive) {
   } else if constexpr (std::is_same_v<T, Blob>) {
     archive(value.communicator, value.round, value.bytes);
   } else if constexpr (std::is_same_v<T, Blobs>) {
-    archive(value.communicator, value.round, value.missing);
+    archive(value.communicator, value.round, value.missing, value.refusal);
     fields_of_texts(value.bytes, archive);
   } else if constexpr (std::is_same_v<T, ExchangeExpired>) {
     archive(value.communicator, value.milliseconds);

@@ -88,6 +88,7 @@ struct Blobs {
   std::uint64_t round = 0;              ///< as Blob's
   std::vector<std::string> bytes{};     ///< by rank; empty for those that are gone
   std::vector<std::int32_t> missing{};  ///< those: they died, left, or did not come in time
+  std::string refusal{};                ///< not empty: why these ranks must not go on
 };
 struct Query {
   std::uint64_t communicator = 0;

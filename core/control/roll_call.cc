@@ -40,12 +40,18 @@ std::vector<int> RollCall::all_that_are(Presence presence) const {
   return ranks;
 }
 
+std::string obstacle_to_going_on(const std::vector<int>& come, const std::vector<int>& may_live) {
+  const bool has_lowest = !come.empty() && come.front() == may_live.front();
+  if (2 * come.size() + (has_lowest ? 1 : 0) > may_live.size()) return {};
+  return "only " + std::to_string(come.size()) + " of " + std::to_string(may_live.size()) +
+         " ranks that may live have come: the network is cut, or a machine or a rank stands still";
+}
+
 std::string RollCall::obstacle() const {
-  const std::size_t come = all_that_are(Presence::come).size();
-  const std::size_t may_live = presence_.size() - all_that_are(Presence::dead).size();
-  if (may_go_on(come, may_live)) return {};
-  return "only " + std::to_string(come) + " of " + std::to_string(may_live) +
-         " ranks that may live reach each other: the network is cut, or a machine is down";
+  std::vector<int> may_live;
+  for (std::size_t rank = 0; rank < presence_.size(); ++rank)
+    if (presence_[rank] != Presence::dead) may_live.push_back(static_cast<int>(rank));
+  return obstacle_to_going_on(all_that_are(Presence::come), may_live);
 }
 
 void RollCall::ask_in(std::chrono::milliseconds pause) {

@@ -2,9 +2,8 @@
 // are asked. For .cc files only: Asio.
 //
 // A process that has ended refuses connections to the port where it listened, by its kernel. So a
-// refusal proves a death. Silence proves nothing: there may be a cut network between two halves that
-// both live, and only one of them may go on. Hence more than half of the ranks that may live have to
-// come.
+// refusal proves a death, as the end of a connection does. Silence proves nothing: the network may be
+// cut between two parts that both live, and only one of them may go on. See may_go_on().
 #pragma once
 
 #include <boost/asio/io_context.hpp>
@@ -29,8 +28,10 @@ enum class Presence : std::uint8_t {
   come,
 };
 
-/// Whether those who have come may go on without the rest.
-constexpr bool may_go_on(std::size_t come, std::size_t may_live) { return 2 * come > may_live; }
+/// Empty where the ranks `come` may go on without the rest: they are more than half of those that may
+/// live, or half of them and with the lowest one. So of several parts one goes on at most. Else why
+/// not, in words. `may_live`: the ranks whose death is not proven, in order.
+std::string obstacle_to_going_on(const std::vector<int>& come, const std::vector<int>& may_live);
 
 /// Used on the thread of its io_context only, which is destroyed after it.
 class RollCall {

@@ -143,13 +143,38 @@ TEST_CASE("the ranks go on without one that is late, which hears that") {
   CHECK(world.heard[2].back().missing == std::vector<std::int32_t>{2});
 }
 
-TEST_CASE("more than half of the ranks that may live go on: never two halves") {
-  for (std::size_t may_live = 1; may_live < 20; ++may_live)
-    for (std::size_t come = 0; come <= may_live; ++come)
-      CHECK_FALSE((may_go_on(come, may_live) && may_go_on(may_live - come, may_live)));
-  CHECK(may_go_on(1, 1));
-  CHECK_FALSE(may_go_on(1, 2));
-  CHECK(may_go_on(2, 3));
+// Every way to cut a world of six ranks into two parts, of which some ranks are known to be dead.
+TEST_CASE("of two parts of a world one goes on, and never both") {
+  constexpr int all = 6;
+  for (unsigned living = 1; living < 1U << all; ++living) {
+    for (unsigned part = 0; part < 1U << all; ++part) {
+      if ((part & ~living) != 0) continue;
+      std::vector<int> may_live;
+      std::vector<int> one;
+      std::vector<int> other;
+      for (int rank = 0; rank < all; ++rank) {
+        if ((living >> rank & 1U) == 0) continue;
+        may_live.push_back(rank);
+        ((part >> rank & 1U) != 0 ? one : other).push_back(rank);
+      }
+      CHECK(obstacle_to_going_on(one, may_live).empty() !=
+            obstacle_to_going_on(other, may_live).empty());
+    }
+  }
+}
+
+TEST_CASE("a coordinator that lost most ranks by a broken path must not go on, nor by lateness") {
+  for (const bool late : {false, true}) {
+    Ranks world;
+    Speakers job(world);
+    for (int rank = 0; rank < ranks; ++rank) job.open(rank);
+    for (const int rank : {1, 2, 3})
+      if (!late) job.coordinator.died(rank, job.now, "No route to host");
+    job.speak(0);
+    if (late) job.say(0, ExchangeExpired{.communicator = number, .milliseconds = 10});
+    REQUIRE(world.heard[0].size() == 1);
+    CHECK(world.heard[0].front().refusal.starts_with("only 1 of 4 ranks that may live have come"));
+  }
 }
 
 }  // namespace

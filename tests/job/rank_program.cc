@@ -168,6 +168,25 @@ void repeat(Rank& rank, const std::string& details, Call&& call) {
 void loop(Rank& rank, const std::string& details) { repeat(rank, details, call); }
 void loop_exchange(Rank& rank, const std::string& details) { repeat(rank, details, exchange); }
 
+/// Calls, and goes on with the ranks that live when some are lost, until no more than the second
+/// number are left. They make three more calls.
+void survive(Rank& rank, const std::string& details) {
+  const auto comma = details.find(',');
+  const auto least = static_cast<int>(number(details.substr(comma + 1)));
+  for (unsigned done = 0; done < 3;) {
+    try {
+      checked_call(rank.world, sum_of(number(details.substr(0, comma))), rank.calls++);
+      if (rank.calls == 3) rank.say("turning " + std::to_string(rank.number));
+      if (rank.world.size() <= least) ++done;
+    } catch (const Error& error) {
+      rank.say(rank.name() + " goes on after: " + error.what());
+      rank.world = rank.world.shrink();
+      rank.calls = 1000;  // the others may have failed in another call
+    }
+  }
+  rank.say(std::to_string(rank.world.size()) + " ranks go on");
+}
+
 void describe(Rank& rank, const std::string& details) {
   rank.say(rank.name() + " uses " +
            rank.world.describe(Collective::all_reduce, number(details), DataType::float32));
@@ -263,6 +282,7 @@ constexpr std::array actions{
     Action{"keep_copy", keep_copy},
     Action{"loop", loop},
     Action{"loop_exchange", loop_exchange},
+    Action{"survive", survive},
     Action{"describe", describe},
     Action{"stray", stray},
     Action{"abort", abort_world},

@@ -1,5 +1,7 @@
 // Cables that are pulled and plugged in again while a job runs.
 #include <chrono>
+#include <memory>
+#include <vector>
 
 #include "tests/catch.h"
 #include "tests/testbed/support/testbed.h"
@@ -11,13 +13,14 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-/// Two ranks on each of two hosts, started by hand.
-Command node(const Testbed& testbed, int host, const Words& options, const Words& script) {
+/// Ranks on each of some hosts, started by hand.
+Command node(const Testbed& testbed, int host, const Words& options, const Words& script,
+             int hosts = 2, int ranks = 2) {
   Words words{rondorun(),
               "-n",
-              "2",
+              std::to_string(ranks),
               "--nnodes",
-              "2",
+              std::to_string(hosts),
               "--node-rank",
               std::to_string(host),
               "--master-addr",
@@ -96,6 +99,28 @@ TEST_CASE("hosts with different secrets do not meet, and each says why") {
   CHECK(contains(
       second.output() + second.error(),
       "the service there has another secret: it is another job's, or RONDO_SECRET differs"));
+}
+
+// Host 0 has the coordinator. The host without a cable is in the minority, and must not go on.
+TEST_CASE("hosts that reach each other go on without one that is cut off, which does not") {
+  std::vector<std::unique_ptr<Testbed>> testbeds;
+  std::vector<std::unique_ptr<Process>> nodes;
+  for (const int lost : {0, 2}) {
+    const Testbed& testbed = *testbeds.emplace_back(std::make_unique<Testbed>(3));
+    for (int host = 0; host < 3; ++host)
+      nodes.push_back(std::make_unique<Process>(
+          node(testbed, host, {"--timeout", "8"}, {"up", "join", "survive=10000,2"}, 3, 1)));
+    for (int host = 0; host < 3; ++host) nodes[nodes.size() - 3 + host]->wait_for("turning ");
+    testbed.cut(lost);
+  }
+  for (std::size_t at = 0; at < nodes.size(); ++at) {
+    const bool is_cut_off = at % 3 == (at < 3 ? 0U : 2U);
+    const int status = nodes[at]->wait();
+    INFO("lost " << (at < 3 ? 0 : 2) << ", host " << at % 3 << ": " << nodes[at]->output()
+                 << nodes[at]->error());
+    CHECK(status == (is_cut_off ? 3 : 0));
+    CHECK(contains(nodes[at]->output(), is_cut_off ? "the ranks cannot agree: " : "2 ranks go on"));
+  }
 }
 
 TEST_CASE("a pulled cable is an error on both hosts within the deadline, naming the other side") {
