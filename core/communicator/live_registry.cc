@@ -15,7 +15,7 @@ namespace {
 /// Time for work under way to end, and for sent data to reach the kernel or shared memory. It is
 /// more than the diagnosis of a failure takes.
 constexpr std::chrono::milliseconds longest_leaving{4000};
-/// Time for the goodbyes. It is more than control::Service::linger, for a process that serves.
+/// Time for the goodbyes. It is more than control::times::linger, for a process that serves.
 constexpr std::chrono::milliseconds longest_departing{5000};
 
 void end_all(bool in_order);

@@ -4,12 +4,11 @@
 #include <thread>
 
 #include "core/base/awake.h"
+#include "core/control/times.h"
 
 namespace rondo::detail {
 namespace {
 
-/// How long a transport's complaint waits for the control plane to say what really happened.
-constexpr std::chrono::milliseconds diagnosis{3000};
 /// A death is known sooner than this. For a rank that left in order this rank has to ask.
 constexpr std::chrono::milliseconds between_questions{50};
 
@@ -60,7 +59,8 @@ void Watchdog::await_diagnosis(const Operation* awaited) {
   AwakeClock clock;
   const auto begin = clock.now();
   auto next_question = begin + between_questions;
-  for (auto now = begin; !control_.failed() && now < begin + diagnosis; now = clock.now()) {
+  for (auto now = begin; !control_.failed() && now < begin + control::times::for_verdict;
+       now = clock.now()) {
     if (now >= next_question) {
       ask_why(awaited, false);
       next_question = now + between_questions;

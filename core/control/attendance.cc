@@ -1,16 +1,9 @@
 #include "core/control/attendance.h"
 
 #include "core/base/awake.h"
+#include "core/control/times.h"
 
 namespace rondo::control {
-namespace {
-
-/// After a failed bootstrap, for ranks that are between two tries to hear of it.
-constexpr std::chrono::milliseconds afterword{200};
-/// For goodbyes to arrive.
-constexpr std::chrono::milliseconds last_words{1000};
-
-}  // namespace
 
 void Attendance::set(const Counts& counts) {
   const std::lock_guard lock(mutex_);
@@ -34,20 +27,20 @@ void Attendance::let_others_leave(std::chrono::milliseconds linger,
   const auto are_gone = [&] { return counts_.others == 0; };
   if (lingered_ || wait_awake(changed_, lock, linger, are_gone)) {
     const auto is_settled = [&] { return counts_.present == 0 || counts_.others > 0; };
-    wait_awake(changed_, lock, last_words, is_settled);
+    wait_awake(changed_, lock, times::farewell, is_settled);
   } else {
     lingered_ = true;
     tell();
-    wait_awake(changed_, lock, last_words, [&] { return counts_.told; });
+    wait_awake(changed_, lock, times::farewell, [&] { return counts_.told; });
   }
 }
 
 void Attendance::end(const std::function<void()>& tell) {
   std::unique_lock lock(mutex_);
-  if (failed_) changed_.wait_for(lock, afterword, [] { return false; });
+  if (failed_) changed_.wait_for(lock, times::afterword, [] { return false; });
   if (counts_.present == 0) return;
   tell();
-  wait_awake(changed_, lock, last_words, [&] { return counts_.present == 0; });
+  wait_awake(changed_, lock, times::farewell, [&] { return counts_.present == 0; });
 }
 
 }  // namespace rondo::control

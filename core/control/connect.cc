@@ -18,6 +18,7 @@
 
 #include "core/control/analyzer.h"
 #include "core/control/credential.h"
+#include "core/control/times.h"
 
 namespace rondo::control {
 namespace {
@@ -25,13 +26,6 @@ namespace {
 using Clock = std::chrono::steady_clock;
 using std::chrono::milliseconds;
 
-constexpr milliseconds pause_between_tries{50};
-/// For one address of several to answer.
-constexpr milliseconds longest_try{3000};
-/// Time for the service to say which ranks were missing, after the deadline.
-constexpr milliseconds grace{5000};
-/// For a machine to answer that has a rank which may serve.
-constexpr milliseconds longest_silence{10000};
 /// Connections that wait in the kernel: all ranks may come at once, beside strangers.
 constexpr int most_waiting = 4096;
 
@@ -141,7 +135,7 @@ UniqueFd connect_to(const BootstrapPoint& point, const Limit& limit) {
   const std::unique_ptr<addrinfo, decltype(&::freeaddrinfo)> owner(head, &::freeaddrinfo);
   for (const addrinfo* target = head;; target = target->ai_next) {
     try {
-      return connect_to(*target, limit.at_most(longest_try));
+      return connect_to(*target, limit.at_most(times::for_address));
     } catch (const TryAgain&) {
       if (target->ai_next == nullptr) throw;
     }
@@ -231,7 +225,7 @@ class Conversation {
 
   void give_up(milliseconds waited) {
     const BootstrapExpired expired{.milliseconds = static_cast<std::uint64_t>(waited.count())};
-    send_all(joined_.socket.get(), encode(Message(expired)), {Clock::now() + grace});
+    send_all(joined_.socket.get(), encode(Message(expired)), {Clock::now() + times::for_answer});
   }
 
  private:
@@ -304,7 +298,8 @@ std::optional<Joined> try_once(const BootstrapPoint& point, const Hello& hello, 
     if (conversation.wait_for_welcome(limit)) return conversation.join_world();
     if (!conversation.greeted()) throw TryAgain("something that is not rondo listens there");
     conversation.give_up(allowed);
-    if (conversation.wait_for_welcome({Clock::now() + grace})) return conversation.join_world();
+    if (conversation.wait_for_welcome({Clock::now() + times::for_answer}))
+      return conversation.join_world();
     throw TryAgain("the bootstrap service does not answer");
   } catch (const NotRondo& stranger) {
     throw TryAgain(std::string("something that is not rondo answers: ") + stranger.what());
@@ -358,8 +353,8 @@ Joined join_world(const BootstrapPoint& point, const Hello& hello, milliseconds 
     } catch (const TryAgain& failed) {
       why = failed.what();
     }
-    if (until(deadline) <= pause_between_tries) break;
-    std::this_thread::sleep_for(pause_between_tries);
+    if (until(deadline) <= times::between_tries) break;
+    std::this_thread::sleep_for(times::between_tries);
   }
   if (ended) why += "; an earlier rank 0 there has ended";
   throw nobody_met(point, hello, allowed, why);
@@ -368,7 +363,7 @@ Joined join_world(const BootstrapPoint& point, const Hello& hello, milliseconds 
 Standing join_standby(const BootstrapPoint& point, const Hello& hello, milliseconds allowed,
                       int given_up) {
   const Limit limit{Clock::now() + allowed, given_up};
-  const auto to_be_reached = limit.at_most(longest_silence).deadline;
+  const auto to_be_reached = limit.at_most(times::for_machine).deadline;
   try {
     for (;;) {
       try {
@@ -377,12 +372,12 @@ Standing join_standby(const BootstrapPoint& point, const Hello& hello, milliseco
       } catch (const NobodyThere&) {
         return {.is_dead = true};
       } catch (const Unreachable&) {
-        if (until(to_be_reached) <= pause_between_tries) return {};
+        if (until(to_be_reached) <= times::between_tries) return {};
       } catch (const TryAgain&) {
         // It may die in the middle of this, or a network may come back.
       }
-      if (until(limit.deadline) <= pause_between_tries) return {};
-      wait_for(-1, 0, limit.at_most(pause_between_tries));
+      if (until(limit.deadline) <= times::between_tries) return {};
+      wait_for(-1, 0, limit.at_most(times::between_tries));
     }
   } catch (const GivenUp&) {
     return {.is_given_up = true};

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "core/base/text.h"
+#include "core/control/times.h"
 
 namespace rondo::control {
 namespace {
@@ -133,7 +134,7 @@ void Coordinator::begin_diagnosis(Group& group, int reporter, const Stall& stall
                               .reporter = reporter,
                               .stall = stall,
                               .answers = {},
-                              .deadline = now_ + patience};
+                              .deadline = now_ + times::for_reports};
   group.diagnosis->answers.resize(group.members.size());
   const Message query(Query{.communicator = group.number,
                             .diagnosis = diagnoses_,
@@ -236,7 +237,7 @@ void Coordinator::lose(Group& group, std::size_t member) {
       group.diagnosis || std::ranges::any_of(group.members, [](const Member& other) {
         return other.blob.has_value();
       });
-  if (!group.loss) group.loss = Loss{.member = member, .deadline = now_ + grace};
+  if (!group.loss) group.loss = Loss{.member = member, .deadline = now_ + times::grace};
   if (awaited) fail_for_loss(group);
 }
 

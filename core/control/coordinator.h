@@ -21,11 +21,6 @@ class Coordinator {
   using Clock = std::chrono::steady_clock;
   /// One message for all of these ranks.
   using Deliver = std::function<void(std::span<const int> world_ranks, const Message&)>;
-  /// How long ranks are given to say which calls they are in.
-  static constexpr std::chrono::milliseconds patience{800};
-  /// How long after a rank's sudden death the others are notified, if none of them asks before:
-  /// what it sent last may complete their calls.
-  static constexpr std::chrono::milliseconds grace{100};
 
   /// `deliver` must not call back into the coordinator.
   Coordinator(std::vector<HostInfo> hosts, Deliver deliver);

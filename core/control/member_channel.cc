@@ -7,6 +7,7 @@
 #include "core/base/config.h"
 #include "core/base/log.h"
 #include "core/control/analyzer.h"
+#include "core/control/times.h"
 
 namespace rondo::control {
 namespace {
@@ -15,11 +16,6 @@ namespace {
 constexpr std::uint64_t most_calls = 64;
 /// How many calls are compared at the end. Later calls would have shown older disagreements.
 constexpr std::uint64_t most_compared = 32;
-
-/// For the coordinator to say which ranks it waits for.
-constexpr std::chrono::milliseconds for_answer{5000};
-/// For a rank to notice that the path to the coordinator is broken, and for a takeover.
-constexpr std::chrono::milliseconds for_takeover{120'000};
 
 int index_of(const std::vector<int>& members, int world_rank) {
   const auto found = std::find(members.begin(), members.end(), world_rank);
@@ -74,7 +70,7 @@ std::optional<Blobs> MemberChannel::swap_blobs(const Blob& mine,
                                      .milliseconds = static_cast<std::uint64_t>(longest.count())});
     lock.lock();
     // Who lives answers at once. If the coordinator does not, another one may take over.
-    wait_awake(changed_, lock, of_all ? for_answer : for_takeover, ready);
+    wait_awake(changed_, lock, of_all ? times::for_answer : times::for_takeover, ready);
   }
   exchanges_.pending.reset();
   // An exchange that was complete before a failure came is still complete.

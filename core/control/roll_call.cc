@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "core/base/text.h"
+#include "core/control/times.h"
 
 namespace rondo::control {
 namespace {
@@ -88,7 +89,7 @@ void RollCall::ask(int rank) {
                                    asked_[static_cast<std::size_t>(rank)] = false;
                                    if (done_) answered(rank, refused);
                                  });
-  question->limit.expires_after(for_unknown);
+  question->limit.expires_after(times::for_machine);
   question->limit.async_wait([question](const error_code& cancelled) {
     error_code ignored;
     if (!cancelled) question->socket.close(ignored);
@@ -108,7 +109,8 @@ void RollCall::check() {
   const bool some_alive = !all_that_are(Presence::alive).empty();
   const bool some_unknown = !all_that_are(Presence::unknown).empty();
   const auto passed = clock_.now() - begin_;
-  const bool waits = (some_alive && passed < for_alive) || (some_unknown && passed < for_unknown);
+  const bool waits =
+      (some_alive && passed < times::for_rank) || (some_unknown && passed < times::for_machine);
   if (waits) return;
   timer_.cancel();
   std::exchange(done_, nullptr)();

@@ -36,11 +36,6 @@ std::string obstacle_to_going_on(const std::vector<int>& come, const std::vector
 /// Used on the thread of its io_context only, which is destroyed after it.
 class RollCall {
  public:
-  /// How long ranks have that nobody has heard of, and those whose machine answers: they notice a
-  /// dead coordinator at different times.
-  static constexpr std::chrono::milliseconds for_unknown{10000};
-  static constexpr std::chrono::milliseconds for_alive{30000};
-
   /// `dead`: ranks whose death is proven already. `done` is called once: when nobody is missing any
   /// more, or the time is up.
   RollCall(boost::asio::io_context& io, std::vector<Standby> standbys, const std::vector<int>& dead,

@@ -15,6 +15,7 @@
 #include "core/control/listener.h"
 #include "core/control/roll_call.h"
 #include "core/control/strangers.h"
+#include "core/control/times.h"
 #include "rondo/error.h"
 
 namespace rondo::control {
@@ -62,7 +63,7 @@ class Service::Server {
   std::string address() const { return listener_.address(); }
   std::uint16_t port() const { return listener_.port(); }
   void let_others_leave() {
-    attendance_.let_others_leave(linger,
+    attendance_.let_others_leave(times::linger,
                                  [this] { asio::post(io_, [this] { say_goodbye(false); }); });
   }
   bool is_over() const { return attendance_.is_over(); }

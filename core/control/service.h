@@ -52,7 +52,6 @@ class Service {
   /// All ranks had joined, and all have left: no rank needs the service any more, and its port is
   /// free. Any thread.
   bool is_over() const;
-  static constexpr std::chrono::milliseconds linger{3000};
 
  private:
   class Server;

@@ -9,15 +9,11 @@
 #include <cstdint>
 
 #include "core/base/text.h"
+#include "core/control/times.h"
 
 namespace rondo::control {
 namespace {
 
-/// For a rank that lives to notice that the coordinator is lost: on a path that breaks, the ranks
-/// notice at different times.
-constexpr std::chrono::milliseconds for_another{40000};
-/// More than a roll call takes.
-constexpr std::chrono::milliseconds for_itself{60000};
 /// Ranks that do not answer before this one gives up: each of them takes time.
 constexpr std::size_t most_silent = 2;
 
@@ -81,7 +77,7 @@ std::optional<Succession::Found> Succession::find() {
                                       .ranks = static_cast<int>(hosts_.size()),
                                       .host = hosts_[static_cast<std::size_t>(rank_)],
                                       .standby = standbys_[static_cast<std::size_t>(rank_)]},
-                                     is_own ? for_itself : for_another, given_up_.get());
+                                     times::for_successor, given_up_.get());
     if (standing.is_given_up) return std::nullopt;
     if (standing.joined) return Found{*std::move(standing.joined), std::move(service), point};
     (standing.is_dead ? dead_ : silent).push_back(rank);

@@ -14,6 +14,7 @@
 #include "core/control/service.h"
 #include "core/control/stream.h"
 #include "core/control/succession.h"
+#include "core/control/times.h"
 #include "core/settings/interface.h"
 
 namespace rondo {
@@ -23,12 +24,6 @@ namespace {
 namespace asio = boost::asio;
 using asio::ip::tcp;
 using boost::system::error_code;
-
-/// After a report that must end in a failure, the service counts as mute once this time has passed.
-/// It is more than a diagnosis takes.
-constexpr std::chrono::milliseconds verdict_due{3000};
-/// Time for the service to note that this rank goes.
-constexpr std::chrono::milliseconds farewell{1000};
 
 tcp::socket adopt(asio::io_context& io, UniqueFd socket) {
   sockaddr_storage name{};
@@ -74,7 +69,7 @@ class TcpControl final : public Control,
       if (post(Bye{})) {
         asio::post(io_, [this] { stream_->finish(); });
         std::unique_lock lock(mutex_);
-        wait_awake(gone_, lock, farewell, [&] { return !served_; });
+        wait_awake(gone_, lock, times::farewell, [&] { return !served_; });
       }
     } catch (...) {
       // No memory for it: the service takes this rank for dead.
@@ -96,7 +91,7 @@ class TcpControl final : public Control,
   }
 
   void remind(std::uint64_t number) override {
-    asio::post(io_, [this, number] { remind_in(verdict_due, number); });
+    asio::post(io_, [this, number] { remind_in(times::for_verdict, number); });
   }
 
   void add(MemberChannel& channel) override { channels_.add(channel); }
@@ -180,7 +175,7 @@ class TcpControl final : public Control,
     }
     if (in_order) return channels_.conclude(Link::left);
     // As the service does with a rank that is gone without a word.
-    const auto timer = std::make_shared<asio::steady_timer>(io_, Coordinator::grace);
+    const auto timer = std::make_shared<asio::steady_timer>(io_, times::grace);
     const std::string path = ending.by_network ? ending.why : "";
     timer->async_wait([this, timer, path](const error_code&) {
       channels_.conclude(Link::lost, path);

@@ -1,6 +1,7 @@
 // When the other ranks hear of a rank that died, by a clock that the test sets.
 #include "core/control/coordinator.h"
 
+#include "core/control/times.h"
 #include "tests/catch.h"
 
 namespace rondo::control {
@@ -35,10 +36,10 @@ TEST_CASE("a death is told after the grace") {
   job.coordinator.died(1, job.now);
   CHECK(job.told.empty());
   REQUIRE(job.coordinator.next_tick());
-  CHECK(*job.coordinator.next_tick() == job.now + Coordinator::grace);
-  job.coordinator.tick(job.now + Coordinator::grace / 2);
+  CHECK(*job.coordinator.next_tick() == job.now + times::grace);
+  job.coordinator.tick(job.now + times::grace / 2);
   CHECK(job.told.empty());
-  job.coordinator.tick(job.now + Coordinator::grace);
+  job.coordinator.tick(job.now + times::grace);
   CHECK(job.told == std::vector<int>{0, 2});
   CHECK_FALSE(job.coordinator.next_tick());
 }

@@ -47,8 +47,8 @@
 // - A communicator belongs to the process that made it. In a child made by fork(), its calls are
 //   errors, and abort() and the destructor do nothing.
 // - No call waits without a limit: see RONDO_TIMEOUT. A failure is a rondo::Error that names rank,
-//   peer, call and remedy. After a failure the communicator can only be destroyed. An argument that
-//   is refused before anything is sent does not count as a failure.
+//   peer, call and remedy. After a failure the ranks that live can agree() and shrink(), or destroy
+//   the communicator. An argument that is refused before anything is sent is no failure.
 #pragma once
 
 #include <array>
@@ -137,8 +137,8 @@ class Communicator : public TypedCalls<Communicator> {
   void abort(const std::string& reason = {}) noexcept;
 
   // Recovery. The names and meanings are those of MPI's ULFM proposal. A failure stops a
-  // communicator on every rank, so survivors need no revoke() for it. README.md of core has the
-  // usual order of calls.
+  // communicator on every rank, so survivors need no revoke() for it. core/control/README.md
+  // has the usual order of calls.
 
   /// The same as abort(), by its name in ULFM: calls end on every rank, so that all come to agree()
   /// or shrink(). Any thread.
