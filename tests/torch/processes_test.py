@@ -160,6 +160,75 @@ def test_who_waits_for_a_rank_that_has_ended_hears_how():
             require(any(words in waiting.text for words in heard), how, waiting.log)
 
 
+SURVIVES = """
+import os, signal, sys, numpy, torch, torch.distributed as dist
+dist.init_process_group("rondo")
+rank, victim = dist.get_rank(), int(sys.argv[1])
+ones = torch.ones(1000)
+dist.all_reduce(ones)
+if rank == victim:
+    os.kill(os.getpid(), signal.SIGKILL)
+try:
+    while True:
+        dist.all_reduce(torch.ones(1000))
+except dist.DistBackendError as error:
+    assert f"rank {victim} " in str(error), error
+dist.shrink_group([victim])
+numbers = torch.full((1000,), float(rank))
+dist.all_reduce(numbers)
+dist.barrier()
+print("size", dist.get_world_size(), "sum", numbers[0].item(), flush=True)
+dist.destroy_process_group()
+"""
+
+
+def test_a_group_shrinks_where_a_rank_was_killed():
+    for victim in (1, 2):   # rank 0's process has torch's store
+        ranks = by_themselves(3, sys.executable, "-c", SURVIVES, victim)
+        for rank, each in enumerate(ranks):
+            with each:
+                status = each.status()
+                expected = -signal.SIGKILL if rank == victim else 0
+                require(status == expected, rank, status, each.log)
+                require(rank == victim or f"size 2 sum {3.0 - victim}" in each.text, each.log)
+
+
+PYTHON_SURVIVES = """
+import os, signal, sys, numpy, rondo
+world = rondo.from_environment()
+rank, victim = world.rank, int(sys.argv[1])
+world.barrier()
+if rank == victim:
+    os.kill(os.getpid(), signal.SIGKILL)
+try:
+    while True:
+        world.all_reduce(numpy.ones(1000))
+except rondo.Error as error:
+    assert error.code == "peer_lost" and error.peer == victim, error
+flags, lost = world.agree(0b110 | rank % 2)
+fewer = world.shrink()
+total = fewer.all_reduce(numpy.array([rank]))[0]
+larger = rondo.make_unique_id() if fewer.rank == 0 else None
+try:
+    fewer.grow(2, larger)
+except rondo.Error as error:
+    assert error.code == "invalid_argument", error
+print("flags", flags, "lost", lost, "size", fewer.size, "sum", total, flush=True)
+fewer.finalize()
+"""
+
+
+def test_python_programs_agree_and_shrink_where_any_rank_was_killed():
+    for victim in range(3):
+        ranks = by_themselves(3, sys.executable, "-c", PYTHON_SURVIVES, victim)
+        for rank, each in enumerate(ranks):
+            with each:
+                status = each.status()
+                require(status == (-signal.SIGKILL if rank == victim else 0), rank, status, each.log)
+                require(rank == victim or f"flags 6 lost [{victim}] size 2 sum {3 - victim}" in
+                        each.text, each.log)
+
+
 def test_ctrl_c_ends_a_training_whole():
     before = shared_memory()
     for launcher in ([sys.executable, "-m", "torch.distributed.run", "--nproc-per-node=2",

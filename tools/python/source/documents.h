@@ -87,6 +87,21 @@ inline constexpr const char* split =
 A rank with a negative color gets None.)";
 inline constexpr const char* dup =
     "A new communicator of the same ranks, with channels of its own. Collective.";
+inline constexpr const char* revoke = "The same as abort(): all ranks come to agree() or shrink().";
+inline constexpr const char* agree =
+    R"(Collective over the ranks that live, also after a failure. Returns (flags, lost).
+
+flags: the bitwise and of what the ranks passed. lost: the ranks that died, left or did not come
+within the timeout. Both are the same on all ranks.)";
+inline constexpr const char* shrink =
+    R"(Collective over the ranks that live, also after a failure. A communicator of them.
+
+They keep their order. Where it cannot be made, all of them get the same error.)";
+inline constexpr const char* grow =
+    R"(Collective. A communicator of `size` ranks: these, which keep their numbers, and new ones.
+
+The new ranks call rondo.from_unique_id(id, rank, size) with the numbers behind these. One rank
+passes the id.)";
 inline constexpr const char* abort =
     R"(Ends the communicator on every rank: calls in flight raise an error.
 

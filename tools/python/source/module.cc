@@ -130,6 +130,27 @@ void leave(World& self, const py::object& kind, const py::object& value, const p
              std::string(py::str(value)));
 }
 
+rondo::UniqueId to_id(const py::bytes& bytes, const char* call) {
+  const std::string text = bytes;
+  rondo::UniqueId id;
+  if (text.size() != id.bytes.size())
+    refuse(call, std::to_string(text.size()) + " bytes are no unique id",
+           "what make_unique_id() returned, whole");
+  std::memcpy(id.bytes.data(), text.data(), text.size());
+  return id;
+}
+
+py::tuple agree(World& self, std::uint64_t flags) {
+  const rondo::Agreed agreed = self.agree(flags);
+  return py::make_tuple(agreed.flags, agreed.lost);
+}
+
+WorldHandle grow(World& self, int size, const std::optional<py::bytes>& id) {
+  std::optional<rondo::UniqueId> own;
+  if (id) own = to_id(*id, "grow");
+  return self.grow(size, own);
+}
+
 void define_world(py::module_& module) {
   py::class_<World, WorldHandle> type(module, "Communicator", documents::communicator);
   define_calls(type);
@@ -140,6 +161,10 @@ void define_world(py::module_& module) {
       .def("split", &World::split, "color"_a, "key"_a = 0, documents::split)
       .def("dup", &World::dup, documents::dup)
       .def("abort", &World::abort, "reason"_a = "", documents::abort)
+      .def("revoke", &World::abort, "reason"_a = "", documents::revoke)
+      .def("agree", &agree, "flags"_a = ~std::uint64_t{0}, documents::agree)
+      .def("shrink", &World::shrink, documents::shrink)
+      .def("grow", &grow, "size"_a, "id"_a = py::none(), documents::grow)
       .def("set_timeout", &set_timeout, "seconds"_a, documents::set_timeout)
       .def("finalize", &World::finalize, documents::finalize)
       .def("describe", &describe, "collective"_a, "count"_a, "type"_a = "float32", "op"_a = "sum",
@@ -163,16 +188,6 @@ WorldHandle meet(const Make& make) {
   return std::make_shared<World>(std::move(communicator));
 }
 
-rondo::UniqueId to_id(const py::bytes& bytes) {
-  const std::string text = bytes;
-  rondo::UniqueId id;
-  if (text.size() != id.bytes.size())
-    refuse("from_unique_id", std::to_string(text.size()) + " bytes are no unique id",
-           "what make_unique_id() returned, whole");
-  std::memcpy(id.bytes.data(), text.data(), text.size());
-  return id;
-}
-
 using Flag = std::optional<bool>;
 using Word = std::optional<std::string>;
 
@@ -186,7 +201,7 @@ WorldHandle from_environment(const std::string& transport, const std::string& al
 WorldHandle from_unique_id(const py::bytes& bytes, int rank, int size, const std::string& transport,
                            const std::string& algorithm, double timeout, const Flag& reproducible,
                            const Word& accumulate) {
-  const rondo::UniqueId id = to_id(bytes);
+  const rondo::UniqueId id = to_id(bytes, "from_unique_id");
   const auto wanted =
       options({transport, algorithm, timeout, reproducible, accumulate}, "from_unique_id");
   return meet([&] { return rondo::Communicator::from_unique_id(id, rank, size, wanted); });

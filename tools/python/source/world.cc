@@ -159,26 +159,35 @@ std::shared_ptr<Pending> World::start(Request request) {
   return pending;
 }
 
+template <class Body>
+auto World::together(const char* call, Body body) {
+  const Interruptible interruptible(communicator_);
+  heed_signals();
+  Use use(*this, call);
+  decltype(body(use.communicator())) result{};
+  waiting([&] { result = body(use.communicator()); });
+  return result;
+}
+
 std::shared_ptr<World> World::split(int color, int key) {
-  rondo::Communicator part;
-  {
-    const Interruptible interruptible(communicator_);
-    heed_signals();
-    Use use(*this, "split");
-    waiting([&] { part = use.communicator().split(color, key); });
-  }
+  auto part = together("split", [&](auto& all) { return all.split(color, key); });
   return part ? std::make_shared<World>(std::move(part)) : nullptr;
 }
 
 std::shared_ptr<World> World::dup() {
-  rondo::Communicator copy;
-  {
-    const Interruptible interruptible(communicator_);
-    heed_signals();
-    Use use(*this, "dup");
-    waiting([&] { copy = use.communicator().dup(); });
-  }
-  return std::make_shared<World>(std::move(copy));
+  return std::make_shared<World>(together("dup", [](auto& all) { return all.dup(); }));
+}
+
+rondo::Agreed World::agree(std::uint64_t flags) {
+  return together("agree", [&](auto& all) { return all.agree(flags); });
+}
+
+std::shared_ptr<World> World::shrink() {
+  return std::make_shared<World>(together("shrink", [](auto& all) { return all.shrink(); }));
+}
+
+std::shared_ptr<World> World::grow(int ranks, const std::optional<rondo::UniqueId>& id) {
+  return std::make_shared<World>(together("grow", [&](auto& all) { return all.grow(ranks, id); }));
 }
 
 void World::abort(const std::string& reason) {

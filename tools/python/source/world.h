@@ -51,6 +51,9 @@ class World : public std::enable_shared_from_this<World> {
   std::shared_ptr<Pending> start(Request request);
   std::shared_ptr<World> split(int color, int key);
   std::shared_ptr<World> dup();
+  rondo::Agreed agree(std::uint64_t flags);
+  std::shared_ptr<World> shrink();
+  std::shared_ptr<World> grow(int ranks, const std::optional<rondo::UniqueId>& id);
   void abort(const std::string& reason);
   void finalize();
   /// For calls that any thread may make, and for callers that hold a Use.
@@ -59,6 +62,9 @@ class World : public std::enable_shared_from_this<World> {
  private:
   using Started = std::vector<std::shared_ptr<Pending>>;
 
+  /// Runs a collective part of the interface, which can be interrupted, and returns what it returns.
+  template <class Body>
+  auto together(const char* call, Body body);
   void forget_completed();
   void leave_to_process_end();
 

@@ -6,9 +6,9 @@
 #include <cstring>
 #include <functional>
 #include <stdexcept>
+#include <torch/csrc/distributed/c10d/PrefixStore.hpp>
 #include <utility>
 
-#include "tools/torch/source/meet.h"
 #include "tools/torch/source/work.h"
 
 namespace rondo_torch {
@@ -27,16 +27,18 @@ void without_python_lock(const std::function<void()>& body) {
 
 Backend::Backend(const c10::intrusive_ptr<c10d::Store>& store, int rank, int size,
                  std::chrono::milliseconds timeout, const std::string& name)
-    : c10d::Backend(rank, size),
+    : Backend(meet(store, rank, size, timeout), timeout, name) {}
+
+Backend::Backend(Meeting meeting, std::chrono::milliseconds timeout, const std::string& name)
+    : c10d::Backend(meeting.communicator.rank(), meeting.communicator.size()),
+      store_(std::move(meeting.store)),
       options_(c10::make_intrusive<Options>("rondo", timeout)),
       group_(std::make_shared<Group>()),
       completer_(std::in_place) {
   options_->group_name = name;
   group_->name = name;
   group_->timeout = timeout;
-  Meeting meeting = meet(store, rank, size, timeout);
   group_->communicator = std::move(meeting.communicator);
-  store_ = std::move(meeting.store);
 }
 
 Backend::~Backend() {
@@ -94,6 +96,32 @@ c10::intrusive_ptr<c10d::Backend> Backend::split(const c10::intrusive_ptr<c10d::
       options && !options->group_name.empty() ? options->group_name : group_->name + ", split";
   return c10::make_intrusive<Backend>(store, static_cast<int>(own - ranks.begin()),
                                       static_cast<int>(ranks.size()), timeout, name);
+}
+
+c10::intrusive_ptr<c10d::Backend> Backend::shrink(const std::vector<std::int64_t>& excluded,
+                                                  int flags,
+                                                  const c10::intrusive_ptr<Options>& options) {
+  constexpr int ends_calls = 1;  // torch's SHRINK_ABORT
+  try {
+    if ((flags & ends_calls) != 0) group_->communicator.revoke("by shrink_group()");
+    rondo::Communicator fewer;
+    without_python_lock([&] { fewer = group_->communicator.shrink(); });
+    const std::int64_t lost = size_ - fewer.size();
+    if (lost != static_cast<std::int64_t>(excluded.size()))
+      throw rondo::Error(
+          rondo::ErrorCode::invalid_argument,
+          std::to_string(excluded.size()) + " ranks were to be excluded, but " +
+              std::to_string(lost) + " are lost",
+          {.rank = rank_,
+           .remedy = "shrink_group() with the ranks that the errors name; ranks that live stay"});
+    const std::string name =
+        options && !options->group_name.empty() ? options->group_name : group_->name + ", shrunk";
+    return c10::make_intrusive<Backend>(
+        Meeting{std::move(fewer), c10::make_intrusive<c10d::PrefixStore>(name, store_)},
+        options ? options->timeout : group_->timeout, name);
+  } catch (const rondo::Error& error) {
+    rethrow(error, *group_);
+  }
 }
 
 void Backend::abort() { group_->communicator.abort("by abort() of " + group_->name); }

@@ -17,6 +17,7 @@
 #include "tools/torch/source/call.h"
 #include "tools/torch/source/completer.h"
 #include "tools/torch/source/group.h"
+#include "tools/torch/source/meet.h"
 
 namespace rondo_torch {
 
@@ -30,6 +31,8 @@ class Backend : public c10d::Backend {
   /// rank which does not come within the timeout. `name` is the group's name in errors.
   Backend(const c10::intrusive_ptr<c10d::Store>& store, int rank, int size,
           std::chrono::milliseconds timeout, const std::string& name);
+  /// Of ranks that have met.
+  Backend(Meeting meeting, std::chrono::milliseconds timeout, const std::string& name);
   ~Backend() override;
 
   const std::string getBackendName() const override { return "rondo"; }
@@ -38,6 +41,7 @@ class Backend : public c10d::Backend {
   void setSequenceNumberForGroup() override {}
   bool supportsCoalescing() const override { return true; }
   bool supportsSplitting() const override { return true; }
+  bool supportsShrinking() const override { return true; }
 
   WorkHandle broadcast(Tensors& tensors, const c10d::BroadcastOptions& options) override;
   WorkHandle allreduce(Tensors& tensors, const c10d::AllreduceOptions& options) override;
@@ -83,6 +87,10 @@ class Backend : public c10d::Backend {
   c10::intrusive_ptr<c10d::Backend> split(const c10::intrusive_ptr<c10d::Store>& store,
                                           const std::vector<int>& ranks,
                                           const c10::intrusive_ptr<Options>& options) override;
+  /// Collective over the ranks that live, for torch.distributed.shrink_group(); works after a
+  /// failure, too. The excluded ranks must be those that are lost: others are waited for.
+  c10::intrusive_ptr<c10d::Backend> shrink(const std::vector<std::int64_t>& excluded, int flags,
+                                           const c10::intrusive_ptr<Options>& options) override;
   /// Ends the group's calls on every rank, with an error.
   void abort() override;
   /// Completes this rank's calls and leaves.
