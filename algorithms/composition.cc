@@ -4,6 +4,8 @@
 #include <array>
 #include <iterator>
 
+#include "core/base/undying.h"
+
 namespace rondo {
 namespace {
 
@@ -122,12 +124,12 @@ Composition find_composition(Collective collective, std::string_view name) {
 }
 
 const std::vector<Composition>& hierarchical_compositions(Collective collective) {
-  static const auto all = [] {
+  static const auto& all = undying([] {
     std::array<std::vector<Composition>, collectives.size()> made;
     for (const CollectiveInfo& row : collectives)
       made[static_cast<std::size_t>(row.collective)] = make_compositions(row.collective);
     return made;
-  }();
+  }());
   return all[static_cast<std::size_t>(collective)];
 }
 

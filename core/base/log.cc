@@ -12,6 +12,7 @@
 #include <functional>
 #include <mutex>
 
+#include "core/base/undying.h"
 #include "core/base/unique_fd.h"
 
 namespace rondo {
@@ -32,11 +33,11 @@ State& state() {
 }
 
 const std::string& host_name() {
-  static const std::string name = [] {
+  static const std::string& name = undying([] {
     std::array<char, 256> text{};
     ::gethostname(text.data(), text.size() - 1);
     return std::string(text.data()).substr(0, std::string(text.data()).find('.'));
-  }();
+  }());
   return name;
 }
 

@@ -77,7 +77,7 @@ bool Progress::look() {
   bool moved = false;
   lifetime_.guarded([&] {
     moved = engine_.progress() || engine_.progress_transports();
-    if (moved) ++moves_;
+    if (moved) note_progress();
     if (!moved && lifetime_.control().failed()) throw lifetime_.control().failure();
   });
   return moved;
@@ -87,8 +87,11 @@ bool Progress::look() {
 void Progress::step(Backoff& backoff) {
   lifetime_.guarded([&] {
     if (engine_.progress()) {
-      ++moves_;
+      note_progress();
       backoff.reset();
+      // Others' progress must not hide that what is awaited stands still.
+      constexpr unsigned seldom = 1024;
+      if (++busy_steps_ % seldom == 0) report_stall();
       if (lifetime_.control().failed()) throw lifetime_.control().failure();
     } else {
       idle(backoff);
@@ -104,7 +107,7 @@ void Progress::idle(Backoff& backoff) {
 
 void Progress::sleep(Backoff& backoff) {
   if (sleeper_.sleep()) {
-    ++moves_;
+    note_progress();
     backoff.reset();
   }
   report_stall();
@@ -119,8 +122,14 @@ void Progress::check_silence() {
   });
 }
 
+/// Only progress of what is awaited puts off its deadline.
+void Progress::note_progress() {
+  if (engine_.progress_counts()) ++moves_;
+}
+
 void Progress::report_stall() {
   const Silence::Verdict verdict = watchdog_.assess(moves_, Silence::Clock::now());
+  engine_.watch_oldest();
   if (verdict != Silence::Verdict::wait) watchdog_.act(verdict, lifetime_.awaited_message());
 }
 
@@ -174,7 +183,7 @@ void Progress::drain() {
   drive_while([&] { return !engine_.idle(); });
   while (!lifetime_.control().failed() && !engine_.flushed()) {
     if (engine_.progress_transports()) {
-      ++moves_;
+      note_progress();
       backoff_.reset();
     } else if (backoff_.pause()) {
       sleep(backoff_);

@@ -64,7 +64,7 @@ class Progress {
   bool look();
   /// How often to look at once for an answer that is a hop away.
   std::uint32_t looks_at_once() const { return backoff_.looks_at_once(); }
-  /// Something moved elsewhere, so nobody has waited in vain.
+  /// Something moved beside the engine, so nobody has waited in vain.
   void note_move() { ++moves_; }
   /// Completes what is under way and hands everything sent to a kernel or shared memory.
   void drain();
@@ -74,6 +74,7 @@ class Progress {
   void idle(Backoff& backoff);
   void sleep(Backoff& backoff);
   void check_silence();
+  void note_progress();
   void report_stall();
   void background();
 
@@ -88,7 +89,8 @@ class Progress {
   std::atomic<bool> has_thread_{false};  ///< a hint, for threads that do not hold the lock
   bool stopping_ = false;                ///< under the lock
   Backoff backoff_;                      ///< of callers' threads, under the lock
-  std::uint64_t moves_ = 0;              ///< looks that saw something move; under the lock
+  std::uint64_t moves_ = 0;              ///< looks that saw what is awaited move; under the lock
+  unsigned busy_steps_ = 0;              ///< steps in which something moved; under the lock
 };
 
 class Progress::Lock {

@@ -72,7 +72,9 @@ bool Engine::progress() {
   bool moved = false;
   while (!collectives_.empty()) {
     Operation& operation = *collectives_.front();
-    if (!run_collective(operation, moved)) break;
+    const bool ended = run_collective(operation, moved);
+    if (moved) note_move(operation);
+    if (!ended) break;
     collectives_.pop();
     finish(operation);
     moved = true;  // also where only what was sent has left meanwhile
@@ -100,7 +102,10 @@ bool Engine::run_messages(Queue<Operation*>& queue) {
   bool moved = false;
   while (!queue.empty()) {
     Operation& operation = *queue.front();
-    moved |= run(operation);
+    if (run(operation)) {
+      moved = true;
+      note_move(operation);
+    }
     if (operation.base != operation.prepared->slicing.passes ||
         !channels_.handed_over(operation.point_to_point_peer, operation.sends))
       break;
@@ -190,12 +195,19 @@ void Engine::conclude(Operation& operation) {
   if (trace_ != nullptr) trace_->end(operation.traced, operation.shared);
 }
 
+void Engine::watch_oldest() {
+  if (watch_.operation != nullptr) return;
+  watch_ = {collectives_.empty() ? messages_.oldest() : collectives_.front(), false};
+}
+
 void Engine::finish(Operation& operation) {
+  if (&operation == watch_.operation) watch_ = {};
   conclude(operation);
   operation.finish();
 }
 
 void Engine::fail_all(const std::exception_ptr& failure) {
+  watch_ = {};
   if (merged_) merged_->withdraw([this] { channels_.progress(); });
   for (Operation* operation : collectives_) operation->finish(failure);
   collectives_.clear();

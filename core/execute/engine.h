@@ -10,6 +10,7 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "core/control/control.h"
@@ -52,6 +53,13 @@ class Engine {
   bool progress();
   /// Progress of connections and pending writes only; for idle moments. True when anything moved.
   bool progress_transports() { return channels_.progress(); }
+  /// The oldest operation under way is watched from here on, where none is yet: only its progress
+  /// counts until it has ended.
+  void watch_oldest();
+  /// Whether what moved since the last call was of the watched operation, or none is watched.
+  bool progress_counts() {
+    return watch_.operation == nullptr || std::exchange(watch_.moved, false);
+  }
   bool idle() const { return collectives_.empty() && messages_.empty(); }
   /// Ends everything that is under way with `failure`.
   void fail_all(const std::exception_ptr& failure);
@@ -67,6 +75,10 @@ class Engine {
   Traffic traffic() const;
 
  private:
+  struct Watch {
+    const Operation* operation = nullptr;
+    bool moved = false;
+  };
   /// One op of one pass, about to be tried.
   struct Instance {
     Operation& operation;
@@ -78,6 +90,10 @@ class Engine {
   /// Runs the oldest collective. True when it has ended.
   bool run_collective(Operation& operation, bool& moved);
   bool run_shared(Operation& operation, bool& moved);
+  /// This operation moved.
+  void note_move(const Operation& operation) {
+    if (&operation == watch_.operation) watch_.moved = true;
+  }
   bool run(Operation& operation);
   void grow_scratch(const PreparedCall& call) {
     if (scratch_.size() < call.scratch_bytes) scratch_.resize(call.scratch_bytes);
@@ -127,11 +143,12 @@ class Engine {
   std::vector<std::byte> scratch_;  ///< grows to the largest call's need, then stays
   std::vector<std::byte> staging_;  ///< one scaled slice of input
   Combiner combiner_{};
-  std::vector<const void*> sources_;     ///< operands of the op being run
-  std::vector<Frame> frames_;            ///< its frames, by operand
-  Traffic sent_{};                       ///< by messages
-  trace::Recorder* trace_ = nullptr;     ///< null: nothing is recorded
-  bool moved_in_place_ = false;          ///< part of a frame moved during this progress()
+  std::vector<const void*> sources_;  ///< operands of the op being run
+  std::vector<Frame> frames_;         ///< its frames, by operand
+  Traffic sent_{};                    ///< by messages
+  trace::Recorder* trace_ = nullptr;  ///< null: nothing is recorded
+  bool moved_in_place_ = false;       ///< part of a frame moved during this progress()
+  Watch watch_{};
   std::uint64_t reported_mismatch_ = 0;  ///< sequence already reported
 };
 

@@ -159,7 +159,10 @@ bool Engine::receive_in_place(const Instance& instance, ReceiveChannel& in, int 
 
 std::uint32_t Engine::note_in_place(const Instance& instance, std::int64_t before,
                                     std::size_t bytes) {
-  if (is_progress(instance.moved, bytes)) moved_in_place_ = true;
+  if (is_progress(instance.moved, bytes)) {
+    moved_in_place_ = true;
+    note_move(instance.operation);
+  }
   if (trace_ != nullptr && bytes > 0 && instance.moved == 0) note_begin(instance, before);
   return static_cast<std::uint32_t>(bytes);  // a frame is at most 1 MiB long
 }

@@ -4,10 +4,12 @@
 #include <mutex>
 #include <utility>
 
+#include "core/base/undying.h"
+
 namespace rondo {
 
 std::shared_ptr<DeviceBlocks> DeviceBlocks::of_process() {
-  static const auto blocks = std::make_shared<DeviceBlocks>();
+  static const auto& blocks = undying(std::make_shared<DeviceBlocks>());
   return blocks;
 }
 

@@ -304,5 +304,26 @@ TEST_CASE("the two sides of a message must agree") {
   });
 }
 
+// Rank 1 never sends. Messages with rank 2 that go on meanwhile are no progress of that receive.
+TEST_CASE("progress of other calls does not put off the deadline of the one that is awaited") {
+  with_world(3, {.timeout = 300ms}, [](Communicator& comm) {
+    std::vector<float> data(1000);
+    std::vector<float> awaited(1000);
+    const auto error = error_of([&] {
+      if (comm.rank() == 1) {
+        for (;;) comm.recv(data.data(), data.size(), f32, 2);
+      }
+      Work never;
+      if (comm.rank() == 0) never = comm.recv_async(awaited.data(), awaited.size(), f32, 1);
+      for (;;) {
+        if (comm.rank() == 0) comm.send(data.data(), data.size(), f32, 2);
+        if (comm.rank() == 2) comm.recv(data.data(), data.size(), f32, 0);
+        if (comm.rank() == 2) comm.send(data.data(), data.size(), f32, 1);
+      }
+    });
+    expect(error, ErrorCode::timeout, "recv of 1000 x float32 did not complete within 0.3 s");
+  });
+}
+
 }  // namespace
 }  // namespace rondo
