@@ -4,6 +4,8 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
+#include <cstring>
 #include <filesystem>
 
 #include "tools/rondorun/launch_error.h"
@@ -36,7 +38,8 @@ Job::Job(const Options& options, const BlockedSignals& signals, const UniqueFd& 
     : rank_signals_(signals.before()),
       lifeline_(lifeline.get()),
       grace_(options.grace),
-      output_(loop_, {options.prefix, options.output_directory}, [this] { output_broke(); }),
+      output_(loop_, {options.prefix, options.output_directory},
+              [this](int error) { output_broke(error); }),
       signal_source_(loop_, signals, [this](int number) { on_signal(number); }) {
   loop_.watch(lifeline_, POLLIN, [this] {
     loop_.forget(lifeline_);
@@ -177,7 +180,16 @@ void Job::lost(int node, const std::string& reason) {
       state.ready ? "lost host " + state.host + ": " : "cannot reach host " + state.host + ": ";
   const std::string remedy =
       state.ready ? "" : " (does \"ssh " + state.host + " true\" work without asking a question?)";
-  fail(status_failure, what + reason + remedy);
+  if (ranks_.empty()) {
+    fail(status_failure, what + reason + remedy);
+  } else {  // also while all end: something may run on there
+    output_.say(what + reason);
+    if (!status_ && !ending_) status_ = status_failure;
+    // The other ranks have the time to report what they saw of it.
+    loop_.after(settle_time, [this] {
+      if (!killing_) terminate_all();
+    });
+  }
   check_over();
 }
 
@@ -242,7 +254,8 @@ void Job::interrupt(int number) {
   kill_after_grace();
 }
 
-void Job::output_broke() {
+void Job::output_broke(int error) {
+  if (error != EPIPE) output_.say(std::string("cannot write the output: ") + std::strerror(error));
   if (interruption_ == 0) interrupt(SIGPIPE);
 }
 

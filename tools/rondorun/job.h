@@ -63,7 +63,7 @@ class Job : public NodeEvents {
 
   void on_signal(int number);
   void interrupt(int number);
-  void output_broke();
+  void output_broke(int error);
 
   void note_failure(int rank);
   void announce();

@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cstring>
 #include <filesystem>
 
 #include "tools/rondorun/launch_error.h"
@@ -14,9 +15,11 @@ namespace {
 /// A line that stays unfinished this long is shown as it stands, on a terminal.
 constexpr std::chrono::milliseconds partial_delay{150};
 
-UniqueFd open_file(const std::string& directory, int rank, Stream stream) {
-  const std::string path =
-      directory + "/rank." + std::to_string(rank) + (stream == Stream::output ? ".out" : ".err");
+std::string path_of(const std::string& directory, int rank, Stream stream) {
+  return directory + "/rank." + std::to_string(rank) + (stream == Stream::output ? ".out" : ".err");
+}
+
+UniqueFd open_file(const std::string& path) {
   UniqueFd file(::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666));
   if (!file) throw system_error("cannot write '" + path + "'");
   return file;
@@ -24,7 +27,7 @@ UniqueFd open_file(const std::string& directory, int rank, Stream stream) {
 
 }  // namespace
 
-Output::Output(EventLoop& loop, OutputStyle style, std::function<void()> broken)
+Output::Output(EventLoop& loop, OutputStyle style, std::function<void(int error)> broken)
     : loop_(loop),
       style_(std::move(style)),
       output_(loop, STDOUT_FILENO, broken),
@@ -78,8 +81,11 @@ Writer& Output::writer(Source source) {
   if (style_.directory.empty()) return standard(source.second);
   auto& file = files_[source];
   if (!file) {
-    const UniqueFd opened = open_file(style_.directory, source.first, source.second);
-    file = std::make_unique<Writer>(loop_, opened.get());
+    const std::string path = path_of(style_.directory, source.first, source.second);
+    const UniqueFd opened = open_file(path);
+    file = std::make_unique<Writer>(loop_, opened.get(), [this, path](int error) {
+      say("cannot write '" + path + "': " + std::strerror(error) + "; the rest of it is lost");
+    });
   }
   return *file;
 }

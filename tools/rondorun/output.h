@@ -23,9 +23,9 @@ struct OutputStyle {
 
 class Output {
  public:
-  /// `broken` is called when standard output or error can take no more. Throws LaunchError when the
-  /// directory cannot be made.
-  Output(EventLoop& loop, OutputStyle style, std::function<void()> broken);
+  /// `broken` is called with errno's value when standard output or error can take no more. Throws
+  /// LaunchError when the directory cannot be made.
+  Output(EventLoop& loop, OutputStyle style, std::function<void(int error)> broken);
 
   /// True when a rank on this machine may have the descriptor itself: a terminal, without a prefix.
   bool handed_over(Stream stream) const;

@@ -59,7 +59,7 @@ class Server : public NodeEvents {
 
 Server::Server(const BlockedSignals& signals, const UniqueFd& lifeline)
     : lifeline_(lifeline.get()),
-      answers_(loop_, STDOUT_FILENO, [this] { abandon(); }),
+      answers_(loop_, STDOUT_FILENO, [this](int) { abandon(); }),
       signal_source_(loop_, signals, [this](int number) { on_signal(number); }),
       node_(loop_, children_, *this, Handover{}, signals.before()) {
   loop_.watch(STDIN_FILENO, POLLIN, [this] { read_orders(); });

@@ -11,7 +11,7 @@
 
 namespace rondo::launch {
 
-Writer::Writer(EventLoop& loop, int fd, std::function<void()> broken)
+Writer::Writer(EventLoop& loop, int fd, std::function<void(int error)> broken)
     : loop_(loop),
       fd_(::fcntl(fd, F_DUPFD_CLOEXEC, 3)),
       broken_(std::move(broken)),
@@ -40,7 +40,7 @@ void Writer::flush() {
     const std::size_t size = std::min<std::size_t>(waiting_.size() - written_, PIPE_BUF);
     const ssize_t count = ::write(fd_.get(), waiting_.data() + written_, size);
     if (count < 0 && (errno == EAGAIN || errno == EINTR)) break;
-    if (count < 0) return give_up();
+    if (count < 0) return give_up(errno);
     written_ += static_cast<std::size_t>(count);
   }
   if (idle() || written_ > congestion_bytes) {
@@ -49,11 +49,12 @@ void Writer::flush() {
   }
 }
 
-void Writer::give_up() {
+void Writer::give_up(int error) {
   is_broken_ = true;
   waiting_.clear();
   written_ = 0;
-  if (broken_) loop_.after(std::chrono::milliseconds(0), broken_);
+  if (broken_)
+    loop_.after(std::chrono::milliseconds(0), [broken = broken_, error] { broken(error); });
 }
 
 }  // namespace rondo::launch

@@ -14,9 +14,9 @@ namespace rondo::launch {
 /// not made non-blocking: each write follows a poll and is small enough not to block then.
 class Writer {
  public:
-  /// Writes to a duplicate of `fd`. `broken` is called once, when the other end is gone or full for
-  /// good.
-  Writer(EventLoop& loop, int fd, std::function<void()> broken = {});
+  /// Writes to a duplicate of `fd`. `broken` is called once, with errno's value, when the other end
+  /// is gone or full for good.
+  Writer(EventLoop& loop, int fd, std::function<void(int error)> broken = {});
   ~Writer();
   Writer(const Writer&) = delete;
   Writer& operator=(const Writer&) = delete;
@@ -33,11 +33,11 @@ class Writer {
 
   bool writable() const;
   void flush();
-  void give_up();
+  void give_up(int error);
 
   EventLoop& loop_;
   UniqueFd fd_;
-  std::function<void()> broken_;
+  std::function<void(int error)> broken_;
   bool terminal_;
   bool is_broken_ = false;
   std::string waiting_;  ///< bytes before written_ have been written

@@ -2,6 +2,7 @@
 #include <signal.h>
 
 #include <algorithm>
+#include <filesystem>
 #include <map>
 #include <set>
 #include <sstream>
@@ -122,6 +123,24 @@ TEST_CASE("--output-dir has a file for each rank and stream, and nothing else is
   for (const char* name : {"rank.0.out", "rank.0.err", "rank.1.out", "rank.1.err"})
     check_flood(read_file(folder / "new/" + name), 1, 100, false);
   CHECK(folder.names() == std::vector<std::string>{"new"});
+}
+
+TEST_CASE("a full disk below --output-dir is told, and the job goes on") {
+  const TemporaryFolder folder;
+  std::filesystem::create_symlink("/dev/full", folder / "rank.1.out");
+  const auto result = finish(job({"-n", "2", "--output-dir", folder.path()}, {"flood", "100"}));
+  CHECK(result.status == 0);
+  CHECK(result.error == "rondorun: cannot write '" + folder / "rank.1.out" +
+                            "': No space left on device; the rest of it is lost\n");
+  check_flood(read_file(folder / "rank.0.out"), 1, 100, false);
+}
+
+TEST_CASE("a full disk under rondorun's own output is told, and ends the job") {
+  Command command;
+  command.words = {"sh", "-c", "'" + rondorun() + "' -n 1 sh -c 'echo a; sleep 60' >/dev/full"};
+  const auto result = finish(command);
+  CHECK(result.status == 128 + SIGPIPE);
+  CHECK(result.error == "rondorun: cannot write the output: No space left on device\n");
 }
 
 TEST_CASE("ranks get no descriptor that rondorun itself did not get") {
