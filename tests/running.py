@@ -88,6 +88,7 @@ class Running:
     def __init__(self, *words, cwd=None, **environment):
         self._words = list(map(str, words))
         self._parts = []
+        self.times = []  # when each line was read, by CLOCK
         name, value = "PART_OF_COMMAND", f"{os.getpid()}-{next(self.numbers)}"
         self._mark = f"{name}={value}".encode()
         self._process = subprocess.Popen(
@@ -102,6 +103,7 @@ class Running:
         with self._process.stdout as lines:
             for line in lines:
                 self._parts.append(line)
+                self.times.append(CLOCK.now())
 
     def __enter__(self):
         return self
@@ -112,6 +114,10 @@ class Running:
     @property
     def text(self):
         return "".join(self._parts)
+
+    def lines(self):
+        """[(when it was read, line)]"""
+        return list(zip(self.times, self._parts))
 
     @property
     def log(self):
@@ -190,17 +196,20 @@ def environment_of(process):
         return []
 
 
-def places(ranks):
-    """The variables by which ranks find each other without a launcher, for each rank."""
+def places(ranks, address="127.0.0.1"):
+    """The variables by which ranks find each other without a launcher, for each rank. `address`: where
+    rank 0 is."""
     port = str(free_port())
     return [{"RANK": str(rank), "LOCAL_RANK": str(rank), "WORLD_SIZE": str(ranks),
-             "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": port} for rank in range(ranks)]
+             "MASTER_ADDR": address, "MASTER_PORT": port} for rank in range(ranks)]
 
 
-def by_themselves(ranks, *words, environment_of_rank=lambda rank: {}, **environment):
-    """The ranks of a job without a launcher, which would end the others once one of them has ended."""
-    return [Running(*words, **environment, **place, **environment_of_rank(rank))
-            for rank, place in enumerate(places(ranks))]
+def by_themselves(ranks, *words, environment_of_rank=lambda rank: {}, address="127.0.0.1",
+                  on=lambda rank, *words: words, **environment):
+    """The ranks of a job without a launcher, which would end the others once one of them has ended.
+    `on`: the command that runs words where a rank is, such as on a host of its own."""
+    return [Running(*on(rank, *words), **environment, **place, **environment_of_rank(rank))
+            for rank, place in enumerate(places(ranks, address))]
 
 
 def end_all(commands):

@@ -14,23 +14,24 @@ class Unable(Exception):
 class Testbed:
     """A context manager."""
 
-    def __init__(self, ranks_on, rate, ports=1):
-        """`ranks_on`: how many ranks each host has."""
+    def __init__(self, ranks_on, rate, ports=1, name=None):
+        """`ranks_on`: how many ranks each host has. `rate`: of each link; None: unlimited."""
         self.ranks_on, self.rate, self.ports = ranks_on, rate, ports
         self.hosts, self.ranks = len(ranks_on), sum(ranks_on)
-        self.name = f"bench-{os.getpid()}"
+        self.name = name or f"bench-{os.getpid()}"
 
     def __enter__(self):
-        self._run("up", "--hosts", str(self.hosts), "--rate", self.rate, "--interfaces",
-                  str(self.ports), "--owner", str(os.getpid()))
+        limit = ["--rate", self.rate] if self.rate else []
+        self.run("up", "--hosts", str(self.hosts), *limit, "--interfaces", str(self.ports),
+                 "--owner", str(os.getpid()))
         return self
 
     def __exit__(self, kind, value, trace):
-        self._run("down")
+        self.run("down")
 
     def slots(self):
         """"h0:4,h1:4", as launchers take it."""
-        return ",".join(f"h{host}:{ranks}" for host, ranks in enumerate(self.ranks_on))
+        return ",".join(f"h{host}:{ranks}" for host, ranks in enumerate(self.ranks_on) if ranks)
 
     def host_of_ranks(self):
         """Each rank's host."""
@@ -44,7 +45,8 @@ class Testbed:
         """The command that runs `words` on a host."""
         return [str(FOLDER / "testbed"), "run", "--name", self.name, f"h{host}", *map(str, words)]
 
-    def _run(self, command, *words):
+    def run(self, command, *words):
+        """A command of tests/testbed/testbed, such as "cut"."""
         done = subprocess.run([FOLDER / "testbed", command, "--name", self.name, *words],
                               capture_output=True, text=True)
         if done.returncode != 0:

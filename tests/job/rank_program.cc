@@ -187,6 +187,26 @@ void survive(Rank& rank, const std::string& details) {
   rank.say(std::to_string(rank.world.size()) + " ranks go on");
 }
 
+/// "FILE:all_reduce,1000" or "FILE:exchange,1000": repeats the call until the file is there. Rank 0
+/// looks, and tells the others after every eighth call. Each rank says how far it is.
+void loop_until(Rank& rank, const std::string& details) {
+  const auto colon = details.rfind(':');
+  const std::string file = details.substr(0, colon);
+  constexpr std::string_view unequal = "exchange,";
+  const bool exchanges = details.compare(colon + 1, unequal.size(), unequal) == 0;
+  const std::string work = details.substr(colon + 1 + (exchanges ? unequal.size() : 0));
+  const unsigned begun = rank.calls;
+  Clock::time_point told{};
+  for (int there = 0; there == 0;) {
+    for (int i = 0; i < 8; ++i) exchanges ? exchange(rank, work) : call(rank, work);
+    there = rank.number == 0 && std::filesystem::exists(file) ? 1 : 0;
+    rank.world.broadcast(&there, &there, 1, DataType::int32, 0);
+    if (Clock::now() - told < std::chrono::milliseconds(200)) continue;
+    told = Clock::now();
+    rank.say(rank.name() + " has made " + std::to_string(rank.calls - begun) + " calls");
+  }
+}
+
 void describe(Rank& rank, const std::string& details) {
   rank.say(rank.name() + " uses " +
            rank.world.describe(Collective::all_reduce, number(details), DataType::float32));
@@ -283,6 +303,7 @@ constexpr std::array actions{
     Action{"loop", loop},
     Action{"loop_exchange", loop_exchange},
     Action{"survive", survive},
+    Action{"loop_until", loop_until},
     Action{"describe", describe},
     Action{"stray", stray},
     Action{"abort", abort_world},
