@@ -36,7 +36,8 @@ class Expected:
 @dataclass(frozen=True)
 class Fault:
     """`victim_tells`: the rank at fault lives and learns of it, and must say so. `more`: what ranks do
-    after the calls that the fault meets. `path`: it breaks a path, and both ends may be named."""
+    after the calls that the fault meets. `path`: it breaks a path, and both ends may be named. `kills`: a
+    rank dies of it."""
     name: str
     text: str
     inject: callable
@@ -45,6 +46,7 @@ class Fault:
     needs: callable = None  # says why this build or machine cannot have it
     more: tuple = ("split=1000",)
     path: bool = False
+    kills: bool = False
 
 
 @dataclass(frozen=True)
@@ -79,13 +81,13 @@ TRANSPORTS = [
 ]
 
 FAULTS = [
-    Fault("kill", "kill -9 of a rank", faults.kill),
+    Fault("kill", "kill -9 of a rank", faults.kill, kills=True),
     Fault("stop", "SIGSTOP of a rank", faults.stop),
     Fault("cut", "the cable of a host is pulled", faults.cut, victim_tells=True),
     Fault("deaf", "nothing arrives at a host any more", faults.deaf, faults.lay_wire, True),
     Fault("mute", "nothing leaves a host any more", faults.mute, faults.lay_wire, True),
-    Fault("vanish", "a host vanishes without a FIN", faults.vanish),
-    Fault("reboot", "a host vanishes, and is back without the job", faults.reboot),
+    Fault("vanish", "a host vanishes without a FIN", faults.vanish, kills=True),
+    Fault("reboot", "a host vanishes, and is back without the job", faults.reboot, kills=True),
     Fault("garbage", "garbage on every listening port", faults.garbage),
     Fault("slow", "strangers who send a byte now and then", faults.slow),
     Fault("idle", "300 silent strangers on every port", faults.idle),
@@ -99,11 +101,12 @@ FAULTS = [
           shortages.own_clock, needs=shortages.no_faketime),
     Fault("sleep", "a host sleeps for 3 s", faults.sleep),
     Fault("suspend", f"all ranks sleep for {TIMEOUT + 3} s, longer than the timeout", faults.suspend),
-    Fault("kill_launcher", "kill -9 of rondorun", faults.kill_launcher),
-    Fault("kill_remote", "kill -9 of a host's rondorun", faults.kill_remote),
+    Fault("kill_launcher", "kill -9 of rondorun", faults.kill_launcher, kills=True),
+    Fault("kill_remote", "kill -9 of a host's rondorun", faults.kill_remote, kills=True),
     Fault("stop_launcher", "rondorun is stopped for 3 s", faults.stop_launcher),
     Fault("stop_remote", "a host's rondorun is stopped for 3 s", faults.stop_remote),
-    Fault("lose_remote", "a host's rondorun is stopped for good, and a rank dies", faults.lose_remote),
+    Fault("lose_remote", "a host's rondorun is stopped for good, and a rank dies", faults.lose_remote,
+          kills=True),
     Fault("port", "the port of the RDMA device goes down", faults.port_down, faults.two_devices,
           True, path=True),
 ]

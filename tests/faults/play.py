@@ -97,6 +97,7 @@ def play(cell, work, programs, number, timeout):
         scene.end.touch()
         record = {"outcome": expected.outcome, "within": expected.within * slow, "ranks": scene.ranks,
                   "victim": scene.victim, "host": scene.at_fault(), "path": cell.fault.path,
+                  "kills": cell.fault.kills,
                   "victim_tells": cell.fault.victim_tells,
                   "held": ended_alone(scene, HANG * slow), "gone": round(gone, 2)}
         record |= {"left": what_is_left(scene), "launcher": launcher(scene), **parsed(scene, begin)}

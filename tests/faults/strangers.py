@@ -4,7 +4,7 @@
     strangers.py garbage|slow|idle TARGET...     a target: ADDRESS:PORT, or unix:NAME in the abstract space
 
   garbage  several kinds of bytes that are none of rondo's, again and again
-  slow     three connections to each target, a byte now and then on each
+  slow     three connections to each target, on each the next byte of a greeting now and then
   idle     300 connections to each target that say nothing; a closed one is opened again
 
 Says "here" once every target has been met.
@@ -18,6 +18,7 @@ import time
 
 IDLE, SLOW = 300, 3
 PAUSE = 0.3  # seconds between two bytes, or two looks at closed connections
+GREETING = b"RONDOCTL" + bytes(24)  # begins as a rank's
 BYTES = random.Random(7)
 GARBAGE = [b"GET / HTTP/1.1\r\nHost: x\r\n\r\n", bytes(70000), b"\xff" * 70000, b"RONDO" * 9,
            BYTES.randbytes(7), BYTES.randbytes(70000)]
@@ -71,20 +72,21 @@ def garbage(targets):
 
 
 def staying(targets, count, text):
-    """So many connections to each, each of which says `text` again and again."""
-    there = {}
+    """So many connections to each, each of which says the next byte of `text`, if there is one."""
+    there, said = {}, {}
     while True:
         for key in [(target, number) for target in targets for number in range(count)]:
-            one = there.get(key)
-            if one and is_open(one) and speak(one, text):
+            one, at = there.get(key), said.get(key, 0)
+            if one and is_open(one) and (at >= len(text) or speak(one, text[at:at + 1])):
+                said[key] = at + 1
                 continue
             if one:
                 one.close()
-            there[key] = connected(key[0])
+            there[key], said[key] = connected(key[0]), 0
         yield
 
 
-KINDS = {"garbage": garbage, "slow": lambda targets: staying(targets, SLOW, b"R"),
+KINDS = {"garbage": garbage, "slow": lambda targets: staying(targets, SLOW, GREETING),
          "idle": lambda targets: staying(targets, IDLE, b"")}
 
 

@@ -1,13 +1,14 @@
 """What a cell's record says: pure functions on what ranks told, and when.
 
 A record: {outcome, within, ranks, victim, host (the ranks on the victim's host), victim_tells, path (the
-fault breaks one), told [{rank, kind, peer, text, seconds}], done [ranks], wrong [{rank, text}], launcher
-{status, lines} or None, held [what had to be ended by force], gone (seconds until nothing ran any
-more), left [words]}.
+fault breaks one), kills (a rank), told [{rank, kind, peer, text, seconds}], done [ranks], wrong [{rank,
+text}], launcher {status, lines} or None, held [what had to be ended by force], gone (seconds until
+nothing ran any more), left [words]}.
 Seconds count from the fault.
 """
 import re
 
+DEATH = "died or was killed"  # how rondo calls one
 
 def named(told, path=False):
     """The ranks that an error names: its peer, else those in its text, without the one that speaks. For a
@@ -47,6 +48,8 @@ def errors(record):
         if not own and not named(one, record["path"]) & may_be_named(record, rank):
             blamed = ", ".join(map(str, sorted(named(one)))) or "nobody"
             found.append(f"rank {rank} blames {blamed} ({one['kind']})")
+    found += [f"rank {one['rank']} says that a rank has died, which is not so" for one in record["told"]
+              if not record["kills"] and DEATH in one["text"]]
     if record["launcher"] and not record["launcher"]["status"]:
         found.append("rondorun ended with status 0")
     return found

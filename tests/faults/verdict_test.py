@@ -17,7 +17,8 @@ def record(**changes):
     """Of three ranks the second dies, and the others say so."""
     return {"outcome": "error", "within": 5, "ranks": 3, "victim": 1, "host": [1],
             "victim_tells": False, "path": False,
-            "told": [told(0), told(2)], "done": [], "wrong": [], "launcher": None, "held": [], "gone": 0,
+            "kills": True, "told": [told(0), told(2)], "done": [], "wrong": [], "launcher": None,
+            "held": [], "gone": 0,
             "left": []} | changes
 
 
@@ -52,6 +53,9 @@ BAD = {
     "a survivor blames another survivor": (record(told=[told(0, 2), told(2)]), "rank 0 blames 2"),
     "a rank names a path that is whole": (
         record(path=True, told=[told(0, 2, text="sending failed"), told(2)]), "rank 0 blames 2"),
+    "a cable is taken for a death": (
+        record(kills=False, told=[told(0, text="rank 1 (host h1) ended, died or was killed"), told(2)]),
+        "rank 0 says that a rank has died"),
     "a rank names only itself": (record(told=[told(0, -1, text="rank 0 failed"), told(2)]), "blames nobody"),
     "a survivor says nothing": (record(told=[told(0)]), "rank 2 told nothing"),
     "it is too late": (record(told=[told(0), told(2, seconds=5.4)]), "rank 2 told it after 5.4 s"),
