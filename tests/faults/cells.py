@@ -96,7 +96,7 @@ FAULTS = [
     Fault("memory", "no more memory for a rank", shortages.no_memory, shortages.keep_heap, True),
     Fault("descriptors", "no more file descriptors for a rank", shortages.no_descriptors, None, True),
     Fault("disk", "a full disk under trace and log", shortages.full_disk, shortages.small_disk,
-          more=()),
+          needs=shortages.no_mounts, more=()),
     Fault("clock", "a rank's clock jumps an hour on, then a day back", shortages.clock_jumps,
           shortages.own_clock, needs=shortages.no_faketime),
     Fault("sleep", "a host sleeps for 3 s", faults.sleep),

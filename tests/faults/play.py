@@ -2,7 +2,7 @@
 import re
 
 from running import CLOCK, wait_until
-from scene import Scene
+from scene import ROOT, Scene
 
 HANG = 60      # seconds after the fault, or after its healing, until what still runs is ended by force
 LEAVE = 5      # seconds until nothing may be left of a job that has ended
@@ -74,8 +74,9 @@ def parsed(scene, begin):
 def launcher(scene):
     if not scene.transport.launcher:
         return None
+    lines = [line.rstrip().replace(f"{ROOT}/", "") for _, line in scene.lines()]
     return {"status": scene.commands[0].status(1),
-            "lines": [line.rstrip() for _, line in scene.lines() if line.startswith("rondorun")]}
+            "lines": [line for line in lines if line.startswith("rondorun")]}
 
 
 def play(cell, work, programs, number, timeout):

@@ -17,6 +17,9 @@ def commit():
     return done.stdout.strip()
 
 
+COMMIT = commit()  # at the beginning: the report itself changes the tree
+
+
 def summary(results):
     bad = sum(map(verdict.is_bad, results))
     skipped = sum("skipped" in result for result in results)
@@ -34,14 +37,15 @@ def grouped_reasons():
 def text(results):
     meanings = [f"- {fault.name}: {fault.text}" for fault in cells.FAULTS]
     words = " ".join(["tests/faults/run", *sys.argv[1:]])
-    return "\n".join([f"Command: {words}", f"{datetime.date.today():%d %B %Y}, commit {commit()}.",
+    return "\n".join([f"Command: {words}", f"{datetime.date.today():%d %B %Y}, commit {COMMIT}.",
                       summary(results), "", *meanings, "", verdict.table(results), "",
                       *(f"No {name}: {why}." for name, why in grouped_reasons()), ""])
 
 
 def write(file, results):
-    """The table, and beside it FILE.json with every record."""
+    """The table, and beside it FILE.json with every record, one a line."""
     file.write_text(text(results))
-    kept = [{name: value for name, value in result.items() if name != "log" or verdict.is_bad(result)}
+    kept = [json.dumps({name: value for name, value in result.items() if name != "log"})
             for result in results]
-    file.with_suffix(".json").write_text(json.dumps({"commit": commit(), "cells": kept}, indent=1) + "\n")
+    file.with_suffix(".json").write_text(
+        f'{{"commit": "{COMMIT}", "cells": [\n' + ",\n".join(kept) + "\n]}\n")

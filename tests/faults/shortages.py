@@ -10,12 +10,9 @@ import subprocess
 import time
 
 import scene as scenes
+from faults import nothing
 
 FAKETIME = "/usr/lib/x86_64-linux-gnu/faketime/libfaketimeMT.so.1"
-
-
-def nothing():
-    pass
 
 
 def keep_heap(scene):
@@ -38,6 +35,10 @@ def no_descriptors(scene):
     most = 1 + max(map(int, os.listdir(f"/proc/{victim}/fd")))
     resource.prlimit(victim, resource.RLIMIT_NOFILE, (most, most))
     return nothing
+
+
+def no_mounts(_):
+    return "" if os.geteuid() == 0 else "a small disk of its own needs root"
 
 
 def small_disk(scene):
