@@ -83,6 +83,9 @@ std::shared_ptr<CommunicatorState> make_state(Membership membership, const Confi
   } catch (const Error& error) {
     control->fail(error);  // the others must not wait for a rank that gave up
     throw;
+  } catch (const std::exception& error) {  // no memory, say
+    control->fail(Error(ErrorCode::system, error.what()));
+    throw;
   }
   const std::shared_ptr<CommunicatorState> state(made.release(), End());
   Living& all = living();

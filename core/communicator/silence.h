@@ -1,6 +1,10 @@
 // Silence: how long nothing has moved, so that every long wait is reported and ends.
+//
+// A waiting rank looks every few milliseconds. Where more than a second lies between two looks, it
+// stood still itself, perhaps with its whole machine: that counts as one second of silence.
 #pragma once
 
+#include <algorithm>
 #include <chrono>
 #include <optional>
 
@@ -12,7 +16,8 @@ class Silence {
 
   /// Something moved.
   void reset() {
-    since_.reset();
+    looked_.reset();
+    silent_ = {};
     asked_ = 0;
   }
 
@@ -24,11 +29,10 @@ class Silence {
   ///   question has given no one time to answer.
   /// `timeout` may differ from look to look.
   Verdict assess(std::chrono::milliseconds timeout, Clock::time_point now = Clock::now()) {
-    if (!since_) {
-      since_ = now;
-      reported_ = now;
-    }
-    if (now - *since_ <= timeout) {
+    if (!looked_) reported_ = now;
+    silent_ += std::min<Clock::duration>(now - looked_.value_or(now), interval);
+    looked_ = now;
+    if (silent_ <= timeout) {
       asked_ = 0;
       return is_due(now) ? Verdict::report : Verdict::wait;
     }
@@ -48,7 +52,8 @@ class Silence {
     return true;
   }
 
-  std::optional<Clock::time_point> since_{};
+  std::optional<Clock::time_point> looked_{};  ///< last; empty: something has moved since
+  Clock::duration silent_{};
   int asked_ = 0;                 ///< how often `expired` was said
   Clock::time_point reported_{};  ///< the newest verdict but `wait`
 };

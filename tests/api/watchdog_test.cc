@@ -71,6 +71,11 @@ class Watch {
   void look(std::uint64_t moves, int at) {
     watchdog_.act(watchdog_.assess(moves, begin_ + milliseconds(at)), nullptr);
   }
+  /// Looks every half second between the two times, and at the later one.
+  void look_on(std::uint64_t moves, int from, int to) {
+    for (int at = from + 500; at < to; at += 500) look(moves, at);
+    look(moves, to);
+  }
   void set_timeout(int timeout) { watchdog_.set_timeout(milliseconds(timeout)); }
   const CountingLine& line() const { return line_; }
 
@@ -85,8 +90,8 @@ class Watch {
 TEST_CASE("a call that begins beside silent work does not put off its deadline") {
   Watch watch;
   watch.look(5, 0);
-  watch.look(5, 2400);
-  CHECK(watch.line().reports == 1);
+  watch.look_on(5, 0, 2400);
+  CHECK(watch.line().reports == 2);
   watch.look(5, 2501);
   CHECK(watch.line().expired_reports == 1);
 }
@@ -95,15 +100,16 @@ TEST_CASE("whoever sees something move starts the time of all waits anew") {
   Watch watch;
   watch.look(5, 0);
   watch.look(6, 2400);
-  watch.look(6, 4900);
+  watch.look_on(6, 2400, 4900);
   CHECK(watch.line().expired_reports == 0);
+  CHECK(watch.line().reports == 2);
   watch.look(6, 4901);
   CHECK(watch.line().expired_reports == 1);
   watch.look(7, 5000);
   watch.look(7, 5999);
-  CHECK(watch.line().reports == 1);
-  watch.look(7, 6000);
   CHECK(watch.line().reports == 2);
+  watch.look(7, 6000);
+  CHECK(watch.line().reports == 3);
 }
 
 TEST_CASE("when nobody answers, the wait ends all the same") {
@@ -132,14 +138,24 @@ TEST_CASE("if a timeout that is over is prolonged, the wait goes on to the new e
   Silence silence;
   check(silence, {{0, 100, Verdict::wait},
                   {101, 100, Verdict::expired},
-                  {5000, 20'000, Verdict::report},
-                  {19'999, 20'000, Verdict::report},
-                  {20'001, 20'000, Verdict::expired},
-                  {21'001, 20'000, Verdict::expired},
-                  {22'001, 20'000, Verdict::expired},
-                  {23'001, 20'000, Verdict::expired},
-                  {24'001, 20'000, Verdict::expired},
-                  {25'001, 20'000, Verdict::lost}});
+                  {1101, 3000, Verdict::report},
+                  {2101, 3000, Verdict::report},
+                  {2999, 3000, Verdict::wait},
+                  {3001, 3000, Verdict::expired},
+                  {4001, 3000, Verdict::expired},
+                  {5001, 3000, Verdict::expired},
+                  {6001, 3000, Verdict::expired},
+                  {7001, 3000, Verdict::expired},
+                  {8001, 3000, Verdict::lost}});
+}
+
+TEST_CASE("the time in which a rank stood still is no silence of its peers") {
+  Silence silence;
+  check(silence, {{0, 2500, Verdict::wait},
+                  {60'000, 2500, Verdict::report},
+                  {120'000, 2500, Verdict::report},
+                  {120'500, 2500, Verdict::wait},
+                  {120'501, 2500, Verdict::expired}});
 }
 
 TEST_CASE("a rank that did not run for long asks before it gives up") {
