@@ -136,6 +136,29 @@ void fields_of_texts(std::vector<std::string>& texts, Archive& archive) {
   texts = unpacked(packed);
 }
 
+template <class Archive>
+void fields_of_standbys(const std::vector<Standby>& standbys, Archive& archive) {
+  std::vector<std::string> addresses;
+  std::vector<std::uint16_t> ports;
+  for (const Standby& standby : standbys) {
+    addresses.push_back(standby.address);
+    ports.push_back(standby.port);
+  }
+  fields_of_texts(addresses, archive);
+  archive(ports);
+}
+
+template <class Archive>
+void fields_of_standbys(std::vector<Standby>& standbys, Archive& archive) {
+  std::vector<std::string> addresses;
+  std::vector<std::uint16_t> ports;
+  fields_of_texts(addresses, archive);
+  archive(ports);
+  if (addresses.size() != ports.size()) throw Malformed("as many ports as addresses are missing");
+  for (std::size_t i = 0; i < ports.size(); ++i)
+    standbys.push_back({.address = addresses[i], .port = ports[i]});
+}
+
 }  // namespace
 
 template <class Value, class Archive>
@@ -153,7 +176,8 @@ void fields_of(Value& value, Archive& archive) {
     archive(value.milliseconds);
   } else if constexpr (std::is_same_v<T, Welcome>) {
     fields_of_hosts(value.hosts, archive);
-    archive(value.service, value.standbys);
+    archive(value.service);
+    fields_of_standbys(value.standbys, archive);
   } else if constexpr (std::is_same_v<T, Refused>) {
     archive(value.retry, value.peer, value.message, value.remedy);
   } else if constexpr (std::is_same_v<T, Open>) {
