@@ -5,6 +5,7 @@
 #include <cstring>
 #include <map>
 #include <type_traits>
+#include <utility>
 
 #include "rondo/error.h"
 
@@ -144,7 +145,7 @@ void fields_of_standbys(const std::vector<Standby>& standbys, Archive& archive) 
     addresses.push_back(standby.address);
     ports.push_back(standby.port);
   }
-  fields_of_texts(addresses, archive);
+  fields_of_texts(std::as_const(addresses), archive);
   archive(ports);
 }
 
