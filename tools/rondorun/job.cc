@@ -1,6 +1,7 @@
 #include "tools/rondorun/job.h"
 
 #include <poll.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -32,12 +33,17 @@ std::string list(const std::vector<int>& ranks) {
   return text;
 }
 
+std::string count_text(int ranks) {
+  return std::to_string(ranks) + (ranks == 1 ? " rank is" : " ranks are");
+}
+
 }  // namespace
 
 Job::Job(const Options& options, const BlockedSignals& signals, const UniqueFd& lifeline)
     : rank_signals_(signals.before()),
       lifeline_(lifeline.get()),
       grace_(options.grace),
+      elastic_(options.elastic),
       output_(loop_, {options.prefix, options.output_directory},
               [this](int error) { output_broke(error); }),
       signal_source_(loop_, signals, [this](int number) { on_signal(number); }) {
@@ -85,8 +91,17 @@ int Job::run() {
     nodes_[node].node->prepare(choose_port);
   }
   loop_.run();
+  return status_at_end();
+}
+
+int Job::status_at_end() const {
   if (status_) return *status_;
-  return interruption_ == 0 || failures_.empty() ? 0 : status_signal_base + interruption_;
+  const bool one_succeeded = std::any_of(ranks_.begin(), ranks_.end(), [](const auto& entry) {
+    return entry.second.ending && entry.second.ending->success();
+  });
+  if (failures_.ranks.empty() || (elastic_ && one_succeeded)) return 0;
+  if (interruption_ != 0) return status_signal_base + interruption_;
+  return elastic_ ? ranks_.at(failures_.ranks.front()).ending->exit_status() : 0;
 }
 
 void Job::ready(int node, const std::string& host, std::uint16_t port) {
@@ -129,35 +144,56 @@ void Job::ended(int rank, Ending ending) {
 }
 
 void Job::note_failure(int rank) {
-  failures_.push_back(rank);
-  if (ending_ || failures_.size() > 1) return;
+  std::vector<int>& ranks = failures_.ranks;
+  ranks.push_back(rank);
+  if (ending_ || ranks.size() > failures_.named + 1) return;
   loop_.after(announce_delay, [this] { announce(); });
+  if (elastic_) return;
   loop_.after(settle_time, [this] {
     if (!killing_) terminate_all();
   });
 }
 
 void Job::announce() {
-  if (announced_ || interruption_ != 0 || status_ || failures_.empty()) return;
-  announced_ = true;
-  const auto killed = std::find_if(failures_.begin(), failures_.end(),
-                                   [this](int rank) { return ranks_[rank].ending->killed(); });
-  // The cause goes to the front; the rest stays in order.
-  if (killed != failures_.end()) std::rotate(failures_.begin(), killed, killed + 1);
-  const int rank = failures_.front();
+  if (interruption_ != 0 || status_ || failures_.ranks.empty()) return;
+  if (elastic_) return name_new_failures();
+  const int rank = bring_cause_forward();
   status_ = ranks_[rank].ending->exit_status();
-  const bool others = std::any_of(ranks_.begin(), ranks_.end(),
-                                  [](const auto& entry) { return !entry.second.ending; });
   output_.say(name_of(rank) + " " + ranks_[rank].ending->text() +
-              (others ? "; ending the others" : ""));
+              (running() > 0 ? "; ending the others" : ""));
+}
+
+/// Of the failures that have not been named. A killed rank goes to the front; the rest stays in
+/// order.
+int Job::bring_cause_forward() {
+  const auto first = failures_.ranks.begin() + static_cast<std::ptrdiff_t>(failures_.named);
+  const auto killed = std::find_if(first, failures_.ranks.end(),
+                                   [this](int rank) { return ranks_[rank].ending->killed(); });
+  if (killed != failures_.ranks.end()) std::rotate(first, killed, killed + 1);
+  return *first;
+}
+
+void Job::name_new_failures() {
+  if (failures_.named == failures_.ranks.size()) return;
+  bring_cause_forward();
+  const std::string rest = running() > 0 ? "; " + count_text(running()) + " left" : "";
+  for (; failures_.named < failures_.ranks.size(); ++failures_.named) {
+    const int rank = failures_.ranks[failures_.named];
+    output_.say(name_of(rank) + " " + ranks_[rank].ending->text() + rest);
+  }
+}
+
+int Job::running() const {
+  return static_cast<int>(std::count_if(ranks_.begin(), ranks_.end(),
+                                        [](const auto& entry) { return !entry.second.ending; }));
 }
 
 /// Reports ranks that failed after the first one, grouped by how they ended.
 void Job::report_followers() {
-  if (!announced_) return;
+  if (!status_) return;
   std::map<std::string, std::vector<int>> by_text;
-  for (std::size_t i = 1; i < failures_.size(); ++i)
-    by_text[ranks_[failures_[i]].ending->text()].push_back(failures_[i]);
+  for (std::size_t i = 1; i < failures_.ranks.size(); ++i)
+    by_text[ranks_[failures_.ranks[i]].ending->text()].push_back(failures_.ranks[i]);
   for (const auto& [text, ranks] : by_text) output_.say("after that " + list(ranks) + " " + text);
 }
 
@@ -180,7 +216,10 @@ void Job::lost(int node, const std::string& reason) {
       state.ready ? "lost host " + state.host + ": " : "cannot reach host " + state.host + ": ";
   const std::string remedy =
       state.ready ? "" : " (does \"ssh " + state.host + " true\" work without asking a question?)";
-  if (ranks_.empty()) {
+  if (elastic_ && state.ready && !ranks_.empty()) {
+    lose_ranks(state, what + reason);
+    check_all_ended();
+  } else if (ranks_.empty()) {
     fail(status_failure, what + reason + remedy);
   } else {  // also while all end: something may run on there
     output_.say(what + reason);
@@ -191,6 +230,23 @@ void Job::lost(int node, const std::string& reason) {
     });
   }
   check_over();
+}
+
+/// Its processes end by themselves, but how is not told any more.
+void Job::lose_ranks(const NodeState& state, const std::string& what) {
+  announce();  // failures before
+  std::vector<int> lost;
+  for (auto& [rank, of_rank] : ranks_) {
+    if (of_rank.ending || &node_of(rank) != &state) continue;
+    of_rank.ending = Ending(W_EXITCODE(status_failure, 0));
+    output_.end(rank);
+    lost.push_back(rank);
+  }
+  failures_.ranks.insert(failures_.ranks.end(), lost.begin(), lost.end());
+  failures_.named = failures_.ranks.size();
+  if (ending_ || lost.empty()) return;
+  output_.say(what + ", and " + list(lost) + " with it" +
+              (running() > 0 ? "; " + count_text(running()) + " left" : ""));
 }
 
 void Job::finished(int node) {

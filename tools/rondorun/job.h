@@ -22,6 +22,7 @@ namespace rondo::launch {
 ///                                     |
 ///                  first failure: named after announce_delay; the others get SIGTERM
 ///                  settle_time later, SIGKILL the grace time after that
+///                  each failure of an elastic job: named after announce_delay; the others go on
 ///                  first signal to end: passed on, SIGKILL the grace time later
 ///                  second one: SIGKILL
 class Job : public NodeEvents {
@@ -66,6 +67,11 @@ class Job : public NodeEvents {
   void output_broke(int error);
 
   void note_failure(int rank);
+  int bring_cause_forward();
+  void name_new_failures();
+  void lose_ranks(const NodeState& state, const std::string& what);
+  int status_at_end() const;
+  int running() const;
   void announce();
   void report_followers();
   void fail(int status, const std::string& text);
@@ -83,16 +89,19 @@ class Job : public NodeEvents {
   sigset_t rank_signals_;
   int lifeline_;
   std::chrono::milliseconds grace_;
+  bool elastic_;
   Output output_;
   SignalSource signal_source_;
   std::vector<NodeState> nodes_;
   std::map<int, RankState> ranks_;
-  std::vector<int> failures_;  ///< ranks in the order in which their failures were seen
-  bool ending_ = false;        ///< ranks have been told to end; what happens to them is no failure
+  struct {
+    std::vector<int> ranks;  ///< in the order in which it was seen, but for the cause
+    std::size_t named = 0;   ///< elastic jobs: so many of them have been
+  } failures_;
+  bool ending_ = false;  ///< ranks have been told to end; what happens to them is no failure
   bool killing_ = false;
   int interruption_ = 0;         ///< the signal that asked the job to end
-  bool announced_ = false;       ///< the first failure has been told
-  std::optional<int> status_{};  ///< of the first failure
+  std::optional<int> status_{};  ///< of the failure that ends the job, once it has been told
 };
 
 }  // namespace rondo::launch

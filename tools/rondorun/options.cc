@@ -30,6 +30,9 @@ Failure:  rondorun names the first rank that fails, and why. The other ranks hav
           report their errors. Then they get SIGTERM, and SIGKILL after the grace time. The exit
           status is that of the first failure: 128 + s after signal s, 126 or 127 if PROGRAM cannot
           be run.
+          With --elastic rondorun names each rank that fails, also all ranks of a host that is lost,
+          and the others go on. The exit status is 0 if at least one rank ends with 0, otherwise that
+          of the first failure. A rank that cannot be started still ends the job.
 Signals:  INT, TERM, HUP, QUIT, USR1, USR2, TSTP, CONT and WINCH are passed on to the ranks. After
           INT, TERM, HUP or QUIT, ranks have the grace time to end, then they are killed. A second
           such signal kills them at once.
@@ -48,6 +51,7 @@ Examples:
   rondorun -n 4 all_reduce_perf -b 8 -e 64M -f 2
   rondorun -n 4 --prefix --transport tcp ./train --epochs 3
   rondorun -n 2 --nccl --share-gpu python train.py
+  rondorun -n 4 --elastic rondo-train --elastic
   rondorun --hosts node1:4,node2:4 ./train
   rondorun --hosts me@node1:4,node2:4 --ssh "ssh -p 2222" --env OMP_NUM_THREADS=2 ./train
   rondorun --nnodes 2 --node-rank 0 --master-addr node1 --master-port 29500 -n 4 ./train   (on node1)
@@ -114,6 +118,8 @@ void add_behaviour(CLI::App& app, Options& options, Raw& raw) {
   app.add_option("--output-dir", options.output_directory,
                  "Writes the ranks' output to DIR/rank.N.out and DIR/rank.N.err instead")
       ->type_name("DIR");
+  app.add_flag("--elastic", options.elastic,
+               "Lets the others go on when ranks fail, for programs that recover");
   app.add_option("--grace", raw.grace_seconds, "Time between SIGTERM and SIGKILL; default: 2")
       ->type_name("SECONDS");
   app.add_option("--ssh", options.ssh, "Command to reach a host; default: ssh")

@@ -24,6 +24,7 @@ struct Options {
   bool prefix = false;
   std::string output_directory{};
   bool bind_to_core = false;
+  bool elastic = false;  ///< the job goes on when ranks fail
   std::chrono::milliseconds grace{2000};
   std::string ssh = "ssh";
   std::string remote_path{};  ///< empty: this program's own path

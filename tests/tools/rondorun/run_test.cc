@@ -254,7 +254,8 @@ TEST_CASE("--help shows examples and --version the version") {
   command.words = {rondorun(), "--help"};
   const auto help = finish(command);
   CHECK(help.status == 0);
-  for (const char* text : {"Usage: rondorun -n N", "--hosts", "--prefix", "Examples:", "Input:"})
+  for (const char* text : {"Usage: rondorun -n N", "--hosts", "--prefix", "--elastic",
+                           "Examples:", "Input:", "0 if at least one rank ends with 0"})
     CHECK(help.output.find(text) != std::string::npos);
   command.words = {rondorun(), "--version"};
   CHECK(finish(command).output.rfind("rondorun ", 0) == 0);
