@@ -81,6 +81,7 @@ TEST_CASE("the help is text") {
   const auto ended = trained({}, {"--help"});
   CHECK(ended.status == 0);
   says(ended.output, "--precision TYPE:{float32,bf16,fp16}");
+  says(ended.output, "Go on when ranks die, and take in processes that --join");
   const auto printable = [](char byte) { return byte == '\n' || (byte >= ' ' && byte <= '~'); };
   CHECK(std::all_of(ended.output.begin(), ended.output.end(), printable));
 }
@@ -110,6 +111,11 @@ TEST_CASE("mistakes end every rank at once, and are said once") {
       {{"--memory-limit", "17592186044416"}, "more than can be counted", 2},
       {{"--precision", "1"}, "--precision: 1 not in {float32,bf16,fp16}", 2},
       {{"--checkpoint", "x", "--checkpoint-keep", "0"}, "--checkpoint-keep: must be at least 1", 2},
+      {{"--elastic", "--compress", "topk:0.1"}, "--elastic does not work with --validate, ", 2},
+      {{"--elastic", "--validate"}, "--elastic does not work with --validate, ", 2},
+      {{"--elastic", "--device", "gpu"}, "--elastic does not work with --validate, ", 2},
+      {{"--join", "--elastic"}, "--join works only with --elastic and --checkpoint DIR", 2},
+      {{"--join", "--checkpoint", "x"}, "--join works only with --elastic and --checkpoint", 2},
   }));
   const auto ended = trained({rondorun(), "-n", "2"}, quick + wrong.options);
   CHECK(ended.status == wrong.status);

@@ -37,22 +37,33 @@ void end_line_when_interrupted() {
   ::sigaction(SIGINT, &action, nullptr);
 }
 
+/// In an elastic run nobody needs ranks that die when all is done.
+void leave(const Options& options, rondo::Communicator& world) {
+  try {
+    world.finalize();
+  } catch (const rondo::Error&) {
+    if (!options.elastic) throw;
+  }
+}
+
 /// An error that every rank throws is printed once. An error of one rank ends the others, too.
 int train(const Options& options) {
   // The textbook's formulas hold for rings. Other algorithms have their own, if asked for.
   const bool rings = options.validate && !algorithm_is_chosen();
-  auto world = rondo::Communicator::from_environment({.algorithm = rings ? "ring" : ""});
+  rondo::Communicator world;
+  if (!options.join)
+    world = rondo::Communicator::from_environment({.algorithm = rings ? "ring" : ""});
   try {
     run(options, world, std::cout, terminal_columns());
-    world.finalize();
+    leave(options, world);
     return 0;
   } catch (const AgreedError& error) {
-    if (world.rank() == 0) std::cerr << error.what() << std::endl;
-    world.finalize();
+    if (options.join || world.rank() == 0) std::cerr << error.what() << std::endl;
+    leave(options, world);
     return 1;
   } catch (const std::exception& error) {
     std::cerr << error.what() << std::endl;
-    world.abort(error.what());
+    if (world) world.abort(error.what());
     return 1;
   }
 }

@@ -234,6 +234,17 @@ void list_checkpoints(CheckpointOptions& o, Reader& list) {
             "As --resume; set a damaged checkpoint aside and take the one before it", saved);
 }
 
+void list_elastic(Options& o, Reader& list) {
+  list.group("Elastic training");
+  list.flag("--elastic", o.elastic, true,
+            "Go on when ranks die, and take in processes that --join. Start it with rondorun\n"
+            "--elastic. Without --checkpoint only ddp survives a death",
+            {[](const Options& all) {
+               return !all.validate && all.device == "cpu" && all.strategy.top_k == 0;
+             },
+             "does not work with --validate, --device gpu and --compress"});
+}
+
 void list_reports(Options& o, Reader& list) {
   const Concern quiet{[](const Options& all) { return !all.validate; },
                       "does not work with --validate, which times nothing but the steps"};
@@ -264,11 +275,17 @@ void list_shared(Options& options, Reader& list) {
   list_training(options, list);
   list_sharing(options, list);
   list_checkpoints(options.checkpoint, list);
+  list_elastic(options, list);
   list_reports(options, list);
 }
 
-/// Rank 0's files and lines. They may differ between ranks.
+/// What may differ between ranks: rank 0's files and lines, and who joins.
 void list_output(Options& o, Reader& list) {
+  list.flag("--join", o.join, true,
+            "Join the training that runs with these options and this --checkpoint DIR, as its "
+            "last rank",
+            {[](const Options& all) { return all.elastic && !all.checkpoint.folder.empty(); },
+             "works only with --elastic and --checkpoint DIR"});
   list.value("--profile", o.profile,
              "Profile from `rondo calibrate --output FILE`: shows what the link carries beside "
              "busbw",
@@ -334,7 +351,9 @@ CommandLine read_command_line(int argc, const char* const* argv, bool speaks) {
       "and gradients are averaged over all of it. Only rank 0 prints.\n"
       "Exit status: 0 when all went well; 1 on every rank after a failure, or when an option "
       "cannot\n"
-      "be satisfied; 2 when the command line cannot be read.\n"
+      "be satisfied; 2 when the command line cannot be read. With --elastic a rank that fails "
+      "alone\n"
+      "ends alone.\n"
       "Not available: gradients sent in fewer than 16 bits, and types other than float32 on a "
       "GPU.");
   CommandLine line;

@@ -42,6 +42,8 @@ struct Options {
   std::string device = "cpu";        ///< where ranks compute: cpu or gpu
 
   CheckpointOptions checkpoint{};
+  bool elastic = false;  ///< goes on when ranks die, and takes in others
+  bool join = false;     ///< this process joins a training that runs; differs between ranks
   /// Every formula, and nothing that would disturb the measurement. Calls go round rings.
   bool validate = false;
   Formulas formulas = Formulas::brief;  ///< shown at the end; validate: full

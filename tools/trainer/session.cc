@@ -1,6 +1,7 @@
 #include "tools/trainer/session.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <vector>
 
@@ -12,7 +13,6 @@
 namespace rondo::train {
 namespace {
 
-constexpr std::size_t story_bytes = 200'000;
 constexpr std::size_t calm_steps = 200;         // fp16: so many good steps double the loss scale
 constexpr double largest_loss_scale = 0x1p64;   // halved once a step, soon small enough
 constexpr std::size_t most_samples = 1U << 24;  // products of counts must not overflow
@@ -32,6 +32,11 @@ std::int32_t draw(std::span<const float> scores, double temperature, Random& ran
 }
 
 }  // namespace
+
+Text text_of(const Options& options) {
+  constexpr std::size_t story_bytes = 200'000;
+  return {options.data.empty() ? story_text(story_bytes) : read_text(options.data), options.block};
+}
 
 Session::Session(const Options& options, Communicator& world)
     : options_(options),
@@ -61,8 +66,7 @@ Session::Session(const Options& options, Communicator& world)
 void Session::look() {
   set_product_threads(options_.threads);
   check_options();
-  text_ = Text(options_.data.empty() ? story_text(story_bytes) : read_text(options_.data),
-               options_.block);
+  text_ = text_of(options_);
   const std::size_t samples = text_.samples(Part::training);
   require(!options_.drop_last || samples >= options_.batch,
           "the data holds " + std::to_string(samples) + " samples, less than a global batch of " +
@@ -133,13 +137,13 @@ void Session::check_prompt() const {
          "characters of the text: " + readable(text_.characters()));
 }
 
-StepRecord Session::step() {
+StepRecord Session::step(bool asks) {
   watch_.take();
   if (!counted_) counted_ = sent();
   StepRecord record{.step = position_.step + 1};
   record.rate = options_.rate.at(position_.step);
   record.loss_scale = position_.loss_scale;
-  record.loss = average(run_micro_steps(sampler_->at(position_.step)), targets_per_step());
+  record.loss = average(run_micro_steps(sampler_->at(position_.step)), targets_per_step(), asks);
   // Nothing is on the wire here: forward has waited for the parameters that the step before
   // gathered. Parameters that this step gathers count in the next step's record.
   record.traffic = sent() - *counted_;
@@ -204,10 +208,12 @@ void Session::beside_steps(Work work) {
   if (counted_) counted_ = *counted_ - (before - sent());
 }
 
-double Session::average(double sum, std::size_t targets) {
+double Session::average(double sum, std::size_t targets, bool asks) {
   const auto scope = watch_.in(Phase::communication);
-  control_.all_reduce(&sum, &sum, 1, DataType::float64);
-  return sum / static_cast<double>(targets);
+  std::array<double, 2> sums{sum, asks ? 1.0 : 0.0};
+  control_.all_reduce(sums.data(), sums.data(), sums.size(), DataType::float64);
+  asked_ = sums[1] > 0;
+  return sums[0] / static_cast<double>(targets);
 }
 
 // The loss scale is halved where gradients overflowed, and doubled after a calm stretch. Every rank

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <optional>
 #include <string>
@@ -20,8 +21,10 @@ class Session {
  public:
   Session(const Options& options, Communicator& world);
 
-  /// One step of the optimizer, over one global batch.
-  StepRecord step();
+  /// One step of the optimizer, over one global batch. `asks`: see asked().
+  StepRecord step(bool asks = false);
+  /// Whether a rank passed `asks` to the last step. It goes with the loss and costs no message.
+  bool asked() const { return asked_; }
   /// Mean loss over (at most `samples` of) the validation part.
   double validate(std::size_t samples);
   /// Throws AgreedError if ranks do not hold the same parameters.
@@ -35,6 +38,8 @@ class Session {
   void set_position(const Position& position) { position_ = position; }
   Strategy& strategy() { return *strategy_; }
   const Layout& layout() const { return model_->layout(); }
+  /// A digest of the text; two runs with the same one train on the same data.
+  std::uint64_t data_fingerprint() const { return text_.fingerprint(); }
   const Optimizer& optimizer() const { return *optimizer_; }
   const Ledger& memory() const { return ledger_; }
   const Plan& plan() const { return plan_; }
@@ -56,7 +61,7 @@ class Session {
   double run_micro_steps(const std::vector<std::size_t>& numbers);
   template <class Work>
   void beside_steps(Work work);
-  double average(double sum, std::size_t targets);
+  double average(double sum, std::size_t targets, bool asks = false);
   void judge(const StepOutcome& outcome);
 
   Options options_;
@@ -74,6 +79,10 @@ class Session {
   Position position_{};
   std::optional<Traffic> counted_{};  ///< traffic of world_ that is in records, or in no step
   Traffic recorded_{};                ///< the sum over the records
+  bool asked_ = false;
 };
+
+/// The training's text. Local. Throws Error{invalid_argument} if it cannot be had, or is too short.
+Text text_of(const Options& options);
 
 }  // namespace rondo::train

@@ -13,6 +13,8 @@
 #include <utility>
 
 #include "tools/trainer/agreement.h"
+#include "tools/trainer/checkpoint/pieces.h"
+#include "tools/trainer/math/math.h"
 #include "tools/trainer/refuse.h"
 #include "tools/trainer/report/print.h"
 
@@ -21,7 +23,6 @@ namespace {
 
 constexpr const char* step_prefix = "step-";
 constexpr const char* unfinished = ".unfinished";
-constexpr std::size_t piece_floats = 1U << 18;
 
 /// Runs `action`. An error of the file system becomes one that names the folder.
 template <class Action>
@@ -52,19 +53,6 @@ std::string shape_text(const Parameter& parameter) {
   for (const std::size_t extent : parameter.shape)
     text += (text.empty() ? "" : " x ") + std::to_string(extent);
   return text;
-}
-
-/// Parameters are array 0, then the states.
-std::span<float> array_of(const Range& range, std::size_t array) {
-  return array == 0 ? range.parameters : range.states[array - 1];
-}
-
-/// visit(first, values): moves `count` elements through a buffer, piece by piece.
-template <class Visit>
-void each_piece_of(std::size_t count, Visit visit) {
-  std::vector<float> buffer(std::min(count, piece_floats));
-  for (std::size_t first = 0; first < count; first += piece_floats)
-    visit(first, std::span(buffer).first(std::min(piece_floats, count - first)));
 }
 
 }  // namespace
@@ -133,13 +121,17 @@ std::uint64_t Checkpoints::sum_of_all(std::uint64_t own) {
 }
 
 Checkpoints::Start Checkpoints::start() {
+  if (const auto step = newest(); step && !options_.resume) {
+    throw AgreedError(ErrorCode::invalid_argument,
+                      options_.folder + " holds a checkpoint of step " + std::to_string(*step),
+                      {.remedy = "--resume to go on from there, or another --checkpoint folder"});
+  }
+  return go_back();
+}
+
+Checkpoints::Start Checkpoints::go_back() {
   Start start;
   while (const auto step = newest()) {
-    if (!options_.resume) {
-      throw AgreedError(ErrorCode::invalid_argument,
-                        options_.folder + " holds a checkpoint of step " + std::to_string(*step),
-                        {.remedy = "--resume to go on from there, or another --checkpoint folder"});
-    }
     Header saved;
     try {
       saved = verified(*step);

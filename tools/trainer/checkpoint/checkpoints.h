@@ -50,6 +50,8 @@ class Checkpoints {
   /// strategy and number of ranks saved it. Refuses a folder that has checkpoints if resume is not
   /// asked for, and a checkpoint of another training.
   Start start();
+  /// The same in the middle of a run, which goes back to what it saved itself.
+  Start go_back();
 
   /// Returns when it is on the disk.
   void save(const Position& position);

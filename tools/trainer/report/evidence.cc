@@ -92,19 +92,6 @@ void add_algorithms(Communicator& world, bool counts, Evidence& evidence) {
     traits.gathered_by = carrier(world, Collective::all_gather, traits, evidence.settled);
 }
 
-/// Equal on ranks of one host. The public API has no such call, so this repeats the library's rule:
-/// the running kernel and the network namespace, unless a setting says otherwise.
-std::string this_host() {
-  for (const char* const name : {"RONDO_HOSTID", "NCCL_HOSTID"}) {
-    if (const char* const given = std::getenv(name)) return given;
-  }
-  std::string boot;
-  std::ifstream("/proc/sys/kernel/random/boot_id") >> boot;
-  struct stat network {};
-  const bool found = ::stat("/proc/self/ns/net", &network) == 0;
-  return boot + "/" + (found ? std::to_string(network.st_ino) : "");
-}
-
 /// Collective. Seconds of the calls that a step of the strategy makes, with buffers of its own and
 /// no computation. The shortest of several tries, on the slowest rank.
 double communication_alone(Communicator& world, const Machine& machine, const Evidence& evidence) {
@@ -167,6 +154,19 @@ Traits traits_of(Session& session, const Options& options, int ranks) {
 }
 
 }  // namespace
+
+// The public API has no such call, so this repeats the library's rule:
+// the running kernel and the network namespace, unless a setting says otherwise.
+std::string this_host() {
+  for (const char* const name : {"RONDO_HOSTID", "NCCL_HOSTID"}) {
+    if (const char* const given = std::getenv(name)) return given;
+  }
+  std::string boot;
+  std::ifstream("/proc/sys/kernel/random/boot_id") >> boot;
+  struct stat network {};
+  const bool found = ::stat("/proc/self/ns/net", &network) == 0;
+  return boot + "/" + (found ? std::to_string(network.st_ino) : "");
+}
 
 bool algorithm_is_chosen() {
   return std::getenv("RONDO_ALGORITHM") != nullptr || std::getenv("NCCL_ALGO") != nullptr;

@@ -1,6 +1,7 @@
 // Collects from a run the evidence that is compared with formulas.
 #pragma once
 
+#include <string>
 #include <vector>
 
 #include "rondo/rondo.h"
@@ -20,6 +21,9 @@ bool on_several_hosts(Communicator& world);
 /// Local. The entry of options.profile for the transport of the steps' calls. `apart`: the ranks
 /// are on several hosts. Throws Error{invalid_argument} if the file is not a profile.
 Link link_of(Session& session, Communicator& world, const Options& options, bool apart);
+
+/// Equal for processes on one host.
+std::string this_host();
 
 /// Whether RONDO_ALGORITHM, or NCCL's name for it, is set. Then --validate does not ask for rings.
 bool algorithm_is_chosen();

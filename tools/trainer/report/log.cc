@@ -162,8 +162,9 @@ void StepLog::check() const {
 }
 
 // The old rows and the new head appear together, by renaming.
-void StepLog::begin() {
-  const auto rows = kept();
+void StepLog::begin(const std::vector<StepRecord>& steps) {
+  auto rows = kept();
+  for (const StepRecord& step : steps) rows.push_back(row_of(step));
   std::string text = head_;
   for (std::size_t i = 0; i < rows.size(); ++i) text += (i == 0 ? "" : between_) + rows[i];
   replace_file(path_, text + tail_);
@@ -195,11 +196,18 @@ void StepLog::go_on(const std::string& what, Write write) {
   }
 }
 
+std::string StepLog::row_of(const StepRecord& step) const {
+  return is_csv() ? csv_row(step) : json_row(step);
+}
+
+void StepLog::replace(const std::vector<StepRecord>& steps) {
+  go_on("step " + std::to_string(resumed_ + 1), [&] { begin(steps); });
+}
+
 void StepLog::append(const StepRecord& step) {
   go_on("step " + std::to_string(step.step), [&] {
     if (!file_) begin();
-    const std::string row =
-        (has_rows_ ? between_ : "") + (is_csv() ? csv_row(step) : json_row(step));
+    const std::string row = (has_rows_ ? between_ : "") + row_of(step);
     put(row + tail_);
     end_ += row.size();
     has_rows_ = true;

@@ -31,6 +31,8 @@ class StepLog {
   /// Error{invalid_argument} if the file is not a log with which a resumed run can go on.
   void check() const;
   void append(const StepRecord& step);
+  /// Instead of the first append(): the rows behind the resumed step become these, at once.
+  void replace(const std::vector<StepRecord>& steps);
   /// Called after the last step; JSON only.
   void add_formulas(const std::vector<ValidationRow>& rows);
   void finish() const {
@@ -42,7 +44,8 @@ class StepLog {
   /// A file's rows up to the resumed step, unchanged.
   std::vector<std::string> kept() const;
   std::optional<std::vector<std::string>> rows_of(const std::string& file) const;
-  void begin();
+  void begin(const std::vector<StepRecord>& steps = {});
+  std::string row_of(const StepRecord& step) const;
   void put(const std::string& text);
   template <class Write>
   void go_on(const std::string& what, Write write);

@@ -64,6 +64,12 @@ void Progress::start() {
        << run_.targets_per_step << " tokens a step" << std::endl;
 }
 
+void Progress::say(const std::string& text) {
+  if (style_ == ProgressStyle::none || text.empty()) return;
+  if (style_ == ProgressStyle::bar) out_ << "\r\033[K";
+  out_ << text << std::endl;
+}
+
 std::string Progress::line(const std::vector<StepRecord>& steps, bool with_bar) const {
   const StepRecord& now = steps.back();
   const auto done = static_cast<double>(now.step);

@@ -20,6 +20,8 @@ class Progress {
   Progress(std::ostream& out, ProgressStyle style, RunRecord run, std::size_t columns = 0);
 
   void start();
+  /// A line of its own, also where there is a bar.
+  void say(const std::string& text);
   /// Call it after every step, with all steps so far.
   void show(const std::vector<StepRecord>& steps);
   /// Prints the summary, or that all steps had been done before.

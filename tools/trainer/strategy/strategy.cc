@@ -135,6 +135,7 @@ StepOutcome Strategy::step(const StepRequest& request) {
   if (request.skip_bad && !std::isfinite(norm)) return {norm, true};
   Step step = request.step;
   step.gradient_scale *= clip_scale(norm, request.clip);
+  whole_ = false;
   for (std::size_t segment = 0; segment < partition_.segments().size(); ++segment) {
     const Range whole = range(segment);
     each_run(segment, [&](std::size_t begin, std::span<const float> gradients) {
@@ -144,6 +145,7 @@ StepOutcome Strategy::step(const StepRequest& request) {
     });
     publish(segment);
   }
+  whole_ = true;
   return {norm, false};
 }
 
@@ -187,6 +189,11 @@ void Strategy::publish(std::size_t segment) {
 
 std::vector<Range> Strategy::shards() {
   parameters_.settle();
+  return shards_now();
+}
+
+// Gathers under way read a rank's own block, and write only the blocks of the others.
+std::vector<Range> Strategy::shards_now() {
   std::vector<Range> shards;
   for (std::size_t segment = 0; segment < partition_.segments().size(); ++segment) {
     if (partition_.owned(segment).size > 0) shards.push_back(range(segment));

@@ -72,6 +72,11 @@ class Strategy {
   /// sharding every rank has all: writes_shards() says which one saves it.
   std::vector<Range> shards();
   bool writes_shards() const { return info_.shards_state || place_.world.rank() == 0; }
+  /// The same where the communicator may have failed. Local. They are the state of the last complete
+  /// step as long as is_whole().
+  std::vector<Range> shards_now();
+  /// False if an error ended a step while the optimizer changed this rank's shards.
+  bool is_whole() const { return whole_; }
   /// Called after shards() were written to. Makes the values derived from them (narrow copies)
   /// again.
   void shards_changed();
@@ -115,6 +120,7 @@ class Strategy {
   Array<float> master_{};  ///< 16 bits only
   Array<float> run_{};     ///< 16 bits only: gradients widened for the optimizer, piece by piece
   std::vector<Array<float>> states_{};
+  bool whole_ = true;
 };
 
 /// A check that all ranks compute with the same parameters, bit for bit. Collective. Throws

@@ -1,0 +1,176 @@
+// Ranks die and others join: the losses stay those of one rank, whatever the strategy.
+#include "tools/trainer/elastic/elastic.h"
+
+#include <signal.h>
+#include <unistd.h>
+
+#include <cmath>
+#include <optional>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include "tests/catch.h"
+#include "tests/ports.h"
+#include "tests/support/processes.h"
+#include "tests/support/setting.h"
+#include "tests/tools/rondorun/support/process.h"
+#include "tests/trainer/elastic_rig.h"
+
+namespace {
+
+using namespace rondo;
+using test::contains;
+using test::elastic_options;
+
+constexpr std::size_t first_death = 7;
+constexpr std::size_t second_death = 13;
+
+std::string losses_text(const std::vector<train::StepRecord>& steps) {
+  std::ostringstream text;
+  text.precision(12);
+  for (const auto& step : steps) text << step.step << " " << step.loss << "\n";
+  return text.str();
+}
+
+/// Whether two lists of steps and losses are the same, up to rounding.
+void check_same(const std::string& text, const std::string& expected) {
+  INFO(text);
+  std::istringstream left(text);
+  std::istringstream right(expected);
+  std::size_t step = 0;
+  std::size_t step_expected = 0;
+  double loss = 0;
+  double loss_expected = 0;
+  int rows = 0;
+  while (right >> step_expected >> loss_expected) {
+    REQUIRE(left >> step >> loss);
+    CHECK(step == step_expected);
+    CHECK(std::fabs(loss - loss_expected) < 1e-5 * loss_expected);
+    ++rows;
+  }
+  CHECK(rows == 20);
+  CHECK_FALSE(left >> step);
+}
+
+/// The same from a log.
+std::string losses_of_log(const std::string& path) {
+  std::istringstream lines(test::read_file(path));
+  std::string line;
+  std::string text;
+  std::getline(lines, line);  // names of columns
+  while (std::getline(lines, line)) {
+    const std::size_t step_end = line.find(',');
+    const std::size_t loss_end = line.find(',', step_end + 1);
+    text +=
+        line.substr(0, step_end) + " " + line.substr(step_end + 1, loss_end - step_end - 1) + "\n";
+  }
+  return text;
+}
+
+/// In a process of its own: this one forks, so it has no threads.
+std::string losses_of_one_rank() {
+  test::Child alone([] {
+    auto options = elastic_options("ddp", "");
+    options.elastic = false;
+    auto world = std::move(Communicator::from_threads(1).front());
+    std::ostringstream out;
+    return losses_text(train::run(options, world, out, 0));
+  });
+  return alone.report();
+}
+
+/// The rank `victim` is killed before the step behind `death`, once.
+train::StepHook killed_at(int rank, std::pair<int, std::size_t> first,
+                          std::pair<int, std::size_t> second) {
+  return [=](std::size_t step) {
+    for (const auto& [victim, death] : {first, second})
+      if (rank == victim && step == death) ::kill(::getpid(), SIGKILL);
+  };
+}
+
+constexpr const char* between = "---\n";
+
+/// What four processes report of which two are killed: the survivors' steps, and their output.
+std::vector<std::string> reports_of(const train::Options& options, const std::string& transport,
+                                    std::pair<int, int> victims) {
+  const int port = free_port();
+  return test::run_ranks(4, [&](int rank) {
+    const test::Setting own("RANK", std::to_string(rank));
+    const test::Setting all("WORLD_SIZE", "4");
+    const test::Setting address("MASTER_ADDR", "127.0.0.1");
+    const test::Setting place("MASTER_PORT", std::to_string(port));
+    auto world = Communicator::from_environment({.transport = transport});
+    std::ostringstream out;
+    train::Elastic elastic(
+        options, world, out, 0,
+        killed_at(rank, {victims.first, first_death}, {victims.second, second_death}));
+    try {
+      const std::string losses = losses_text(elastic.run());
+      return losses + between + out.str();
+    } catch (const train::AgreedError& error) {
+      return std::string(error.what());
+    }
+  });
+}
+
+TEST_CASE("the losses of four ranks of which two are killed are those of one rank") {
+  const std::string expected = losses_of_one_rank();
+  const auto victims = GENERATE(std::pair{1, 3}, std::pair{3, 2}, std::pair{2, 1});
+  const std::string transport = GENERATE("shm", "tcp");
+  for (const auto& strategy : train::strategies()) {
+    INFO(strategy.name << " over " << transport << " without " << victims.first << ", then "
+                       << victims.second);
+    const test::TemporaryFolder scratch;
+    const bool shards = strategy.name != "ddp";
+    auto options =
+        elastic_options(std::string(strategy.name), shards ? scratch / "checkpoints" : "");
+    options.log = scratch / "log.csv";
+    const auto reports = reports_of(options, transport, victims);
+    for (int rank = 0; rank < 4; ++rank) {
+      const std::string& report = reports[static_cast<std::size_t>(rank)];
+      if (rank == victims.first || rank == victims.second) {
+        CHECK(report == "");
+        continue;
+      }
+      check_same(report.substr(0, report.find(between)), expected);
+    }
+    const std::string& said = reports[0];
+    INFO(said);
+    CHECK(contains(said, "rank " + std::to_string(victims.first) + " of 4 died ("));
+    // The survivors may not have heard all that the victim said of its last step.
+    for (const char* step : {"3 ranks go on from step ", "2 ranks go on from step "})
+      CHECK(contains(said, step));
+    if (shards) {
+      CHECK(contains(said, "3 ranks go on from step 6 after"));
+      CHECK(contains(said, "2 ranks go on from step 12 after"));
+    }
+    check_same(losses_of_log(options.log), expected);
+  }
+}
+
+TEST_CASE("without a checkpoint the state of a sharded training dies with a rank") {
+  for (const auto& strategy : train::strategies()) {
+    if (strategy.name == "ddp") continue;
+    const auto reports = reports_of(elastic_options(std::string(strategy.name), ""), "shm", {2, 1});
+    CHECK(reports[2] == "");
+    for (const int rank : {0, 1, 3})
+      CHECK(reports[static_cast<std::size_t>(rank)] ==
+            "rondo: the state of the training died with rank 2: no rank has it all, and there is "
+            "no checkpoint. Try: --checkpoint DIR, or --strategy ddp, with which every rank holds "
+            "everything");
+  }
+}
+
+TEST_CASE("a sharded training that has no checkpoint yet begins again") {
+  const std::string expected = losses_of_one_rank();
+  const test::TemporaryFolder scratch;
+  auto options = elastic_options("zero3", scratch / "checkpoints");
+  options.checkpoint.every = 50;
+  const auto reports = reports_of(options, "shm", {1, 3});
+  INFO(reports[0]);
+  CHECK(contains(reports[0], " to step 0; 3 ranks go on from step 0 after"));
+  check_same(reports[0].substr(0, reports[0].find(between)), expected);
+}
+
+}  // namespace

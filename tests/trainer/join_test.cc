@@ -1,0 +1,201 @@
+// Processes join a training that runs, and those that do not come do no harm.
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cmath>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <memory>
+
+#include "tests/catch.h"
+#include "tests/support/setting.h"
+#include "tests/tools/rondorun/support/process.h"
+#include "tests/trainer/elastic_rig.h"
+#include "tools/trainer/data/random.h"
+#include "tools/trainer/elastic/elastic.h"
+
+namespace {
+
+using namespace rondo;
+using test::contains;
+using test::elastic_options;
+using test::must;
+using test::must_be;
+using test::steps_alone;
+
+train::Candidate candidate_of(const train::Options& options) {
+  const std::string settings = train::settings_json(options);
+  return {.settings = train::fingerprint(std::as_bytes(std::span(settings))),
+          .data = train::text_of(options).fingerprint()};
+}
+
+/// How many files of joining are in the folder.
+std::size_t files_of_joining(const std::string& folder) {
+  std::size_t count = 0;
+  for (const auto& entry : std::filesystem::directory_iterator(folder))
+    count += entry.path().filename().string().starts_with("join-") ? 1 : 0;
+  return count;
+}
+
+void wait_for_requests(const std::string& folder, std::size_t count) {
+  while (!std::filesystem::exists(folder) || files_of_joining(folder) < count)
+    std::this_thread::yield();
+}
+
+/// Trains on `ranks` threads, which begin when `requests` processes ask, and on `joiners` more. What
+/// rank 0 says.
+std::string trained(const train::Options& options, int ranks, int joiners, std::size_t requests,
+                    const std::vector<train::StepRecord>& expected) {
+  std::vector<Communicator> worlds = Communicator::from_threads(ranks);
+  std::vector<std::ostringstream> outs(static_cast<std::size_t>(ranks + joiners));
+  test::on_all_ranks(ranks + joiners, [&](int thread) {
+    auto own = options;
+    own.join = thread >= ranks;
+    Communicator joined;
+    if (!own.join) wait_for_requests(options.checkpoint.folder, requests);
+    Communicator& world = own.join ? joined : worlds[static_cast<std::size_t>(thread)];
+    must_be(train::run(own, world, outs[static_cast<std::size_t>(thread)], 0), expected);
+    must(world.size() == ranks + joiners,
+         "all are in it: " + outs[static_cast<std::size_t>(thread)].str());
+    world.finalize();
+  });
+  return outs[0].str();
+}
+
+TEST_CASE("ranks that join do not change the losses, and leave no files") {
+  const auto expected = steps_alone();
+  const auto [ranks, joiners] = GENERATE(std::pair{1, 1}, std::pair{2, 1}, std::pair{2, 2});
+  for (const auto& strategy : train::strategies()) {
+    const test::TemporaryFolder scratch;
+    const auto options = elastic_options(std::string(strategy.name), scratch / "shared", 50);
+    const std::string said =
+        trained(options, ranks, joiners, static_cast<std::size_t>(joiners), expected);
+    INFO(strategy.name << "\n" << said);
+    CHECK(contains(said, "a rank joined (process "));
+    CHECK(contains(said, std::to_string(ranks + joiners) + " ranks go on from step "));
+    CHECK(files_of_joining(scratch / "shared") == 0);
+  }
+}
+
+TEST_CASE("who asks and does not come is left behind") {
+  const test::Setting patience("RONDO_BOOTSTRAP_TIMEOUT", "0.5");
+  const auto expected = steps_alone();
+  for (const auto& strategy : train::strategies()) {
+    const test::TemporaryFolder scratch;
+    const auto options = elastic_options(std::string(strategy.name), scratch / "shared");
+    const train::Request absent(scratch / "shared", candidate_of(options));
+    const std::string said = trained(options, 3, 0, 1, expected);
+    INFO(said);
+    CHECK(contains(said, "no rank joined ("));
+    CHECK(contains(said, "3 ranks go on from step "));
+    CHECK(files_of_joining(scratch / "shared") == 0);
+  }
+}
+
+TEST_CASE("who comes and dies at once is left behind") {
+  const auto expected = steps_alone();
+  for (const auto& strategy : train::strategies()) {
+    const test::TemporaryFolder scratch;
+    const auto options = elastic_options(std::string(strategy.name), scratch / "shared", 50);
+    std::string said;
+    test::on_all_ranks(2, [&](int thread) {
+      if (thread == 0) {
+        said = trained(options, 2, 0, 1, expected);
+        return;
+      }
+      train::Request request(scratch / "shared", candidate_of(options));
+      const auto ticket = request.wait(std::chrono::seconds(60));
+      const auto world = Communicator::from_unique_id(ticket.id, ticket.rank, ticket.ranks);
+    });
+    INFO(said);
+    CHECK(contains(said, "no rank joined ("));
+    CHECK(contains(said, "2 ranks go on from step "));
+    CHECK(files_of_joining(scratch / "shared") == 0);
+  }
+}
+
+TEST_CASE("what a process that has died left is removed, and nobody waits for it") {
+  const auto expected = steps_alone();
+  const test::TemporaryFolder scratch;
+  const auto options = elastic_options("zero1", scratch / "shared");
+  const auto candidate = candidate_of(options);
+  const pid_t child = ::fork();
+  if (child == 0) {
+    const auto forgotten = std::make_unique<train::Request>(scratch / "shared", candidate);
+    ::_exit(0);  // without the destructor
+  }
+  REQUIRE(::waitpid(child, nullptr, 0) == child);
+  CHECK(files_of_joining(scratch / "shared") == 1);
+  const std::string said = trained(options, 2, 0, 1, expected);
+  CHECK_FALSE(contains(said, "joined"));
+  CHECK(files_of_joining(scratch / "shared") == 0);
+}
+
+TEST_CASE("only the user may read requests and tickets, and others' files do not count") {
+  const test::TemporaryFolder scratch;
+  const auto candidate = candidate_of(elastic_options("ddp", scratch.path()));
+  train::Meeting meeting(scratch.path(), candidate);
+  train::Request request(scratch.path(), candidate);
+  REQUIRE(meeting.somebody_waits());
+  meeting.invite(3);
+  std::vector<std::filesystem::path> files;
+  for (const auto& entry : std::filesystem::directory_iterator(scratch.path()))
+    files.push_back(entry.path());
+  CHECK(files.size() == 2);
+  for (const auto& file : files) {
+    struct stat status {};
+    REQUIRE(::stat(file.c_str(), &status) == 0);
+    CHECK((status.st_mode & 0777U) == 0600);
+  }
+  const auto ticket = request.wait(std::chrono::seconds(60));
+  CHECK(ticket.rank == 2);
+  CHECK(ticket.ranks == 3);
+  CHECK(files_of_joining(scratch.path()) == 0);
+
+  const train::Request open(scratch.path(), candidate);
+  for (const auto& entry : std::filesystem::directory_iterator(scratch.path()))
+    REQUIRE(::chmod(entry.path().c_str(), 0644) == 0);
+  CHECK_FALSE(train::Meeting(scratch.path(), candidate).somebody_waits());
+}
+
+TEST_CASE("who has other options or data is refused, and told so") {
+  const test::TemporaryFolder scratch;
+  const train::Candidate own{.settings = 1, .data = 2};
+  struct Case {
+    train::Candidate asks;
+    std::string words;
+  };
+  for (const Case& row : {Case{{.settings = 3, .data = 2}, "it has other options"},
+                          Case{{.settings = 1, .data = 3}, "it has other data"}}) {
+    train::Request request(scratch.path(), row.asks);
+    CHECK_FALSE(train::Meeting(scratch.path(), own).somebody_waits());
+    CHECK_THROWS_WITH(request.wait(std::chrono::seconds(60)), Catch::Contains(row.words));
+  }
+}
+
+TEST_CASE("who asks when the training ends, or is one too many for the batch, is told so") {
+  const auto expected = steps_alone();
+  const test::TemporaryFolder scratch;
+  auto options = elastic_options("ddp", scratch / "shared");
+  options.batch = 2;
+  options.steps = 2;
+  train::Request request(scratch / "shared", candidate_of(options));
+  test::with_world(2, {}, [&](Communicator& world) {
+    std::ostringstream out;
+    train::run(options, world, out, 0);
+  });
+  CHECK_THROWS_WITH(request.wait(std::chrono::seconds(60)),
+                    Catch::Contains("a global batch of 2 is too small for 3 ranks") ||
+                        Catch::Contains("the training has ended"));
+}
+
+TEST_CASE("where nobody trains, waiting ends") {
+  const test::TemporaryFolder scratch;
+  train::Request request(scratch / "shared", {});
+  CHECK_THROWS_WITH(request.wait(std::chrono::milliseconds(50)),
+                    Catch::Contains("no training answered in " + (scratch / "shared")));
+}
+
+}  // namespace

@@ -1,0 +1,62 @@
+// What the ranks of a training know when its communicator has failed, or when more ranks come, and how
+// it goes on from there.
+//
+// Each rank keeps a copy of its part of the model as it was after the last step that was complete on
+// this rank. Ranks may be a step apart: one has left the last call of a step, another has not. The
+// newest step counts of which the ranks together have the whole model.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "tools/trainer/run.h"
+
+namespace rondo::train {
+
+/// One rank's part of a training. Owns its values.
+struct Held {
+  struct Part {
+    std::size_t begin = 0;                     ///< in the flat model
+    std::vector<std::vector<float>> arrays{};  ///< the parameters, then each of the states
+  };
+  Position position{};
+  std::vector<Part> parts{};  ///< none if the optimizer was in the middle of a step
+  std::vector<StepRecord> steps{};
+};
+
+/// Local; works after a failure, too.
+Held hold(Run& run);
+
+/// A part that a rank holds. Equal for all ranks once they have told each other.
+struct Offer {
+  std::uint64_t step = 0;
+  std::uint64_t rank = 0;
+  std::uint64_t begin = 0;
+  std::uint64_t end = 0;
+
+  friend bool operator==(const Offer&, const Offer&) = default;
+};
+
+/// The parts, in order and without overlap, that make a model of `size` elements at the newest step
+/// at which there are enough of them. Of ranks that have the same the lowest gives it. Empty: there
+/// is no such step.
+std::vector<Offer> newest_whole(std::span<const Offer> offers, std::size_t size);
+
+/// Where a training goes on.
+struct Restored {
+  std::size_t from = 0;  ///< the newest step that any rank had done
+  std::size_t step = 0;  ///< the one after which it goes on
+};
+
+/// Collective over the ranks of `run`, which has just been made, and nothing else has been done with
+/// it. Goes on from the newest whole state of the ranks; without one from the newest checkpoint; and
+/// anew if nothing is lost by it, or if there is a folder for checkpoints and none yet. Throws
+/// AgreedError if the training is lost; `lost` says how, for people: "died with rank 2".
+Restored restore(Run& run, const Held& held, const Options& options, Communicator& world,
+                 const std::string& lost, bool unfinished);
+
+}  // namespace rondo::train
