@@ -164,6 +164,10 @@ void add_own(CLI::App& app, Options& options) {
   app.add_option_function<std::string>("--accumulate", read_accumulation,
                                        "wide: add floats in a wider type; as RONDO_ACCUMULATE")
       ->type_name("type|wide");
+  add_whole(app, "--checksum", 0, 1,
+            "1: data that changes between ranks is an error; as RONDO_CHECKSUM",
+            [&options](long value) { options.checksum = value != 0; })
+      ->type_name("0|1");
   const auto read_pattern = [&options](const std::string& text) {
     options.count_pattern = parse_count_pattern(text);
     if (!options.count_pattern)

@@ -51,6 +51,7 @@ struct Options {
   std::string transport{};                                     ///< --transport
   std::optional<bool> reproducible{};                          ///< --reproducible
   std::optional<bool> accumulate_wide{};                       ///< --accumulate
+  std::optional<bool> checksum{};                              ///< --checksum
   std::optional<CountPattern> count_pattern{};                 ///< --counts: ragged calls
   std::vector<std::string> notes{};  ///< one line for each option that does nothing here
 

@@ -45,6 +45,7 @@ rondo::Options library_options(const Options& options) {
   result.timeout = std::chrono::seconds(options.timeout_seconds);
   result.reproducible = options.reproducible;
   result.accumulate_wide = options.accumulate_wide;
+  result.checksum = options.checksum;
   return result;
 }
 

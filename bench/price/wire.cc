@@ -65,13 +65,13 @@ void Wire::check(std::uint64_t fingerprint, int peer) const {
 const Frame* Wire::peek(int peer, std::size_t bytes) {
   const Frame* frame = in(peer).peek();
   if (frame == nullptr) return nullptr;
-  check(frame->fingerprint, peer);
+  check(frame->tag.fingerprint, peer);
   if (frame->payload.size() != bytes) throw std::runtime_error("a frame of another size came");
   return frame;
 }
 
 bool Wire::send_from(int peer, std::span<const std::byte> bytes, std::size_t& moved) {
-  const std::size_t now = out(peer).send_from(bytes.subspan(moved), fingerprint_);
+  const std::size_t now = out(peer).send_from(bytes.subspan(moved), {fingerprint_});
   partly_ |= now > 0;
   moved += now;
   if (moved < bytes.size()) return false;
@@ -83,7 +83,7 @@ bool Wire::receive_into(int peer, std::span<std::byte> bytes, std::size_t& moved
   if (moved == 0) {
     const auto head = in(peer).frame_head();
     if (!head) return false;
-    check(head->fingerprint, peer);
+    check(head->tag.fingerprint, peer);
   }
   const std::size_t now = in(peer).receive_into(bytes.subspan(moved));
   partly_ |= now > 0;

@@ -43,7 +43,7 @@ class Wire {
   /// do that. True when all of it went. `moved` counts its bytes, and is 0 again at the end.
   bool send_from(int peer, std::span<const std::byte> bytes, std::size_t& moved);
   bool receive_into(int peer, std::span<std::byte> bytes, std::size_t& moved);
-  void commit(int peer, std::size_t bytes) { out(peer).commit(bytes, fingerprint_); }
+  void commit(int peer, std::size_t bytes) { out(peer).commit(bytes, {fingerprint_}); }
 
   /// Call it after a round of looking. `moved` says whether anything moved. If not, it spins, then
   /// gives way. Throws std::runtime_error after half a minute of silence.

@@ -70,7 +70,7 @@ class ChannelWire final : public Wire {
   void send_frame(std::span<const std::byte> frame) {
     if (frame.size() > longest_copied && out_->sends_from_place()) {
       for (std::size_t done = 0; done < frame.size();) {
-        const std::size_t taken = out_->send_from(frame.subspan(done), 1);
+        const std::size_t taken = out_->send_from(frame.subspan(done), {1});
         if (taken == 0) wait();
         done += taken;
       }
@@ -79,7 +79,7 @@ class ChannelWire final : public Wire {
     std::span<std::byte> slot;
     while ((slot = out_->acquire()).empty()) wait();
     std::memcpy(slot.data(), frame.data(), frame.size());
-    out_->commit(frame.size(), 1);
+    out_->commit(frame.size(), {1});
   }
 
   void receive_frame(std::span<std::byte> place) {

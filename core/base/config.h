@@ -32,6 +32,7 @@ struct Config {
   std::uint16_t port = 0;         ///< RONDO_PORT; 0: MASTER_PORT (or +1 under torchrun's agent)
   std::string interface {};       ///< RONDO_SOCKET_IFNAME
   int sockets = 1;                ///< RONDO_SOCKETS
+  bool checksum = false;          ///< RONDO_CHECKSUM
   std::size_t slot_bytes = 0;     ///< RONDO_SLOT_BYTES; 0: the transport's default
   std::string link_costs{};       ///< RONDO_LINK_COSTS
   std::string host_id{};          ///< RONDO_HOSTID

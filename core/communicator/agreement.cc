@@ -8,13 +8,10 @@
 #include "core/base/random_number.h"
 #include "core/communicator/oversubscribed.h"
 #include "core/control/exchange_values.h"
+#include "core/transport/transport.h"
 
 namespace rondo::detail {
 namespace {
-
-/// Slots are allocated in full, eight to a channel. Larger ones gain nothing, and there may be no
-/// memory for them.
-constexpr std::size_t largest_slot_bytes = std::size_t{1} << 20;
 
 /// The settings that must be the same on every rank: rank 0's hold.
 struct SharedSettings {
@@ -27,10 +24,12 @@ struct SharedSettings {
   std::uint8_t device_executor = 0;
   bool reproducible = false;
   bool accumulate_wide = false;
+  bool checksum = false;
 
   static void fields(auto& self, auto& archive) {
     archive(self.transport, self.algorithm, self.trace, self.link_costs, self.slot_bytes,
-            self.sockets, self.device_executor, self.reproducible, self.accumulate_wide);
+            self.sockets, self.device_executor, self.reproducible, self.accumulate_wide,
+            self.checksum);
   }
   friend bool operator==(const SharedSettings&, const SharedSettings&) = default;
 };
@@ -55,7 +54,8 @@ SharedSettings shared_settings(const Config& config) {
           .sockets = config.sockets,
           .device_executor = static_cast<std::uint8_t>(config.device_executor),
           .reproducible = config.reproducible,
-          .accumulate_wide = config.accumulate_wide};
+          .accumulate_wide = config.accumulate_wide,
+          .checksum = config.checksum};
 }
 
 /// Rank 0 decides whether there is a trace. Where it is written is each rank's own affair: without a
@@ -77,6 +77,7 @@ void take_settings(const SharedSettings& settings, Config& config) {
       settings.device_executor, static_cast<std::uint8_t>(DeviceExecutor::finite)));
   config.reproducible = settings.reproducible;
   config.accumulate_wide = settings.accumulate_wide;
+  config.checksum = settings.checksum;
 }
 
 }  // namespace
@@ -97,8 +98,8 @@ Agreement agree(const std::shared_ptr<ControlChannel>& control, const Membership
   if (all[0].settings != own) {
     log(LogLevel::warn, rank,
         "this rank's settings differ from rank 0's, which hold for all ranks: transport, "
-        "algorithm, trace, link costs, slot size, sockets, device executor, reproducible or "
-        "accumulate");
+        "algorithm, trace, link costs, slot size, sockets, device executor, reproducible, "
+        "accumulate or checksum");
   }
   take_settings(all[0].settings, agreed.config);
   if (agreed.config.slot_bytes > largest_slot_bytes) {

@@ -54,7 +54,7 @@ Connections::Connections(const Membership& membership, const Config& config,
   pick_transports(membership, config);
   connect(control);
   set_costs(costs_of(config.link_costs), topology_);
-  connect_direct(control);
+  connect_direct(config, control);
 }
 
 void Connections::pick_transports(const Membership& membership, const Config& config) {
@@ -107,6 +107,7 @@ Transport* Connections::make_transport(const TransportKind& kind, const Membersh
                                    .secret = membership.world->secret(),
                                    .slot_bytes = config.slot_bytes,
                                    .sockets = config.sockets,
+                                   .checksum = config.checksum,
                                    .timeout = config.timeout,
                                    .interface = config.interface,
                                    .family = config.family,
@@ -159,11 +160,13 @@ void Connections::connect(const std::shared_ptr<ControlChannel>& control) {
     topology_.port.push_back(own_port(all[rank].ports, host_of(rank)));
 }
 
-void Connections::connect_direct(const std::shared_ptr<ControlChannel>& control) {
+void Connections::connect_direct(const Config& config,
+                                 const std::shared_ptr<ControlChannel>& control) {
   const int ranks = topology_.ranks;
-  DirectAccess* const access = transports_.size() == 1 && ranks > 1 && ranks <= most_sharing_ranks
-                                   ? transports_.front()->direct_access()
-                                   : nullptr;
+  // What is read from a peer's memory bears no checksum.
+  const bool may_read = !config.checksum && ranks > 1 && ranks <= most_sharing_ranks;
+  DirectAccess* const access =
+      may_read && transports_.size() == 1 ? transports_.front()->direct_access() : nullptr;
   const std::vector<std::string> all = control->exchange(access == nullptr ? "none" : "mapped");
   topology_.direct = std::ranges::count(all, "none") == 0;
   if (topology_.direct) direct_ = access;

@@ -57,7 +57,7 @@ class Connections {
                             const Config& config);
   std::size_t count_networks() const;
   void connect(const std::shared_ptr<ControlChannel>& control);
-  void connect_direct(const std::shared_ptr<ControlChannel>& control);
+  void connect_direct(const Config& config, const std::shared_ptr<ControlChannel>& control);
 
   int rank_;
   Doorbell doorbell_{};

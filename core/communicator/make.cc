@@ -38,6 +38,7 @@ Config config_with(const Options& options) {
   }
   config.reproducible = options.reproducible.value_or(config.reproducible);
   config.accumulate_wide = options.accumulate_wide.value_or(config.accumulate_wide);
+  config.checksum = options.checksum.value_or(config.checksum);
   configure_log(config.debug);
   return config;
 }

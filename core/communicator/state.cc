@@ -27,7 +27,7 @@ CommunicatorState::CommunicatorState(Membership membership, const Config& config
       numbering_(control_->calls(), size()),
       tracing_(derivation_.parent(), agreed_.config, connections_.names(), control_),
       engine_(rank(), connections_.by_peer(), connections_.direct(), *control_,
-              agreed_.oversubscribed),
+              agreed_.oversubscribed, agreed_.config.checksum),
       watchdog_(rank(), *control_, config),
       lifetime_(rank(), {*control_, engine_, to_self_, watchdog_, tracing_}),
       progress_(engine_, connections_, watchdog_, lifetime_, agreed_.oversubscribed) {

@@ -5,8 +5,10 @@
 
 namespace rondo::detail {
 
-Channels::Channels(std::vector<Transport*> transports)
-    : transports_(std::move(transports)), links_(transports_.size() * (most_lanes + 1)) {
+Channels::Channels(std::vector<Transport*> transports, bool checksum)
+    : transports_(std::move(transports)),
+      links_(transports_.size() * (most_lanes + 1)),
+      checksum_(checksum) {
   for (Transport* transport : transports_) {
     if (transport == nullptr || std::count(distinct_.begin(), distinct_.end(), transport) > 0)
       continue;

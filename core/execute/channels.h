@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstddef>
+#include <string_view>
 #include <vector>
 
 #include "core/transport/transport.h"
@@ -16,8 +17,9 @@ inline constexpr int most_lanes = point_to_point_lane;
 /// Under the progress lock. All throw what a transport throws.
 class Channels {
  public:
-  /// transports[peer]: how this rank talks to it (own entry null). They outlive it.
-  explicit Channels(std::vector<Transport*> transports);
+  /// transports[peer]: how this rank talks to it (own entry null). They outlive it. `checksum`:
+  /// frames have one.
+  Channels(std::vector<Transport*> transports, bool checksum);
 
   int ranks() const { return static_cast<int>(transports_.size()); }
   /// None of the transports is a network.
@@ -32,6 +34,9 @@ class Channels {
     if (link.in == nullptr) link.in = &to(peer).receiver(peer, lane);
     return *link.in;
   }
+  bool have_checksums() const { return checksum_; }
+  /// "tcp".
+  std::string_view name_of(int peer) const { return to(peer).name(); }
   std::size_t frame_header_bytes(int peer) const { return to(peer).frame_header_bytes(); }
 
   /// Progress of connections and pending writes. True when anything moved.
@@ -65,6 +70,7 @@ class Channels {
   std::vector<Link> links_;              ///< by peer and lane
   std::vector<SendChannel*> senders_{};  ///< every one in use
   bool by_memory_ = true;
+  bool checksum_;
 };
 
 }  // namespace rondo::detail

@@ -1,8 +1,10 @@
 #include "core/execute/engine.h"
 
 #include <algorithm>
+#include <array>
 #include <bit>
-#include <cstring>
+#include <cstdio>
+#include <string>
 #include <utility>
 
 #include "core/execute/order.h"
@@ -29,9 +31,9 @@ bool ready(const Operation& operation, const Position& position) {
 }  // namespace
 
 Engine::Engine(int rank, std::vector<Transport*> transports, DirectAccess* access,
-               ControlChannel& control, bool oversubscribed)
+               ControlChannel& control, bool oversubscribed, bool checksum)
     : rank_(rank),
-      channels_(std::move(transports)),
+      channels_(std::move(transports), checksum),
       control_(control),
       messages_(channels_.ranks()) {
   if (access != nullptr)
@@ -156,9 +158,9 @@ bool Engine::run_window(Operation& operation) {
 
 bool Engine::try_op(Operation& operation, std::uint32_t op, std::uint64_t pass,
                     std::uint64_t index) {
-  std::uint32_t& in_place = operation.moved[index % Operation::window];
+  InPlace& in_place = operation.in_place[index % Operation::window];
   if (!run_op({operation, operation.prepared->plan->program.ops[op], pass, in_place})) return false;
-  in_place = 0;
+  in_place = {};
   return true;
 }
 
@@ -172,6 +174,29 @@ void Engine::throw_mismatch(const Call& call, int peer) const {
                .peer = peer,
                .call = to_string(call),
                .remedy = "give both sides of each pair the same count and type"});
+}
+
+/// No diagnosis can know better what happened than the rank that has seen it. So the communicator
+/// fails first, before this looks like the complaint of a transport whose peer is dying.
+void Engine::throw_changed(const Operation& operation, int peer, std::size_t bytes,
+                           std::uint32_t computed, std::uint32_t checksum) const {
+  Call call = operation.prepared->call;
+  if (operation.point_to_point_peer < 0) call.sequence = operation.sequence;
+  std::array<char, 64> sums{};
+  std::snprintf(sums.data(), sums.size(), "has CRC32C %08x, and was sent with %08x", computed,
+                checksum);
+  const Error error(ErrorCode::system,
+                    "data was changed on the way from rank " + std::to_string(peer) + " to rank " +
+                        std::to_string(rank_) + " over " + std::string(channels_.name_of(peer)) +
+                        ": a frame of " + std::to_string(bytes) + " bytes " + sums.data(),
+                    {.rank = rank_,
+                     .peer = peer,
+                     .call = to_string(call),
+                     .remedy = "check that nothing writes to a buffer while it is sent; else test "
+                               "the memory, adapters and cables of the two, or use another "
+                               "transport or interface"});
+  control_.fail(error);
+  throw Error(error);
 }
 
 bool Engine::foreign(const Operation& operation, int peer, std::uint64_t fingerprint) {

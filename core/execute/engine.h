@@ -13,6 +13,7 @@
 #include <utility>
 #include <vector>
 
+#include "core/base/checksum.h"
 #include "core/control/control.h"
 #include "core/execute/channels.h"
 #include "core/execute/combine.h"
@@ -30,9 +31,10 @@ class Engine {
  public:
   /// transports[peer]: how this rank talks to it (own entry null). `access`: the direct path to all
   /// of them, null where there is none. All outlive the engine. `oversubscribed`: this machine is
-  /// oversubscribed; the same on all ranks of a machine.
+  /// oversubscribed; the same on all ranks of a machine. `checksum`: every frame carries one of its
+  /// payload, which the receiver compares; the same on all ranks.
   Engine(int rank, std::vector<Transport*> transports, DirectAccess* access,
-         ControlChannel& control, bool oversubscribed);
+         ControlChannel& control, bool oversubscribed, bool checksum);
   Engine(const Engine&) = delete;
   Engine& operator=(const Engine&) = delete;
 
@@ -84,7 +86,7 @@ class Engine {
     Operation& operation;
     const Op& op;
     std::uint64_t pass;
-    std::uint32_t& moved;  ///< bytes that went in place so far
+    InPlace& in_place;
   };
 
   /// Runs the oldest collective. True when it has ended.
@@ -107,6 +109,9 @@ class Engine {
   bool try_short(const Operation& operation, const ShortOp& op);
   /// The frame that is due from `peer`. Null: it has not come, or another one has, which is reported.
   const Frame* due(const Operation& operation, const ShortOp& op, int peer);
+  /// Compares the checksums of all frames that the op takes, which have come.
+  void check_payloads(const Operation& operation, const ShortOp& op,
+                      std::span<const ShortOp::Place> sources);
   std::byte* memory(const Operation& operation, const ShortOp::Place& place);
   bool run_messages(Queue<Operation*>& queue);
   /// True when the instance is complete, false when it must wait.
@@ -121,12 +126,25 @@ class Engine {
   void note_begin(const Instance& instance, std::int64_t time) const;
   void note_end(const Instance& instance, std::size_t bytes) const;
   bool frames_arrived(const Instance& instance, std::size_t bytes);
+  void check_frames(const Instance& instance) const;
   void combine(const Instance& instance, std::byte* slot);
   void combine_piece(const Instance& instance, std::byte* destination, bool streaming,
                      std::uint32_t piece, std::size_t frame_offset, std::size_t elements);
   std::byte* local(const Instance& instance, const Chunk& chunk, std::uint32_t piece);
   /// `call` is a message.
   [[noreturn]] void throw_mismatch(const Call& call, int peer) const;
+  FrameTag tag_of(std::uint64_t fingerprint, std::span<const std::byte> payload) const {
+    return {fingerprint, channels_.have_checksums() ? crc32c(payload) : 0};
+  }
+  /// Where frames have checksums: fails the communicator and throws if this is not what was sent.
+  void check_payload(const Operation& operation, int peer, std::span<const std::byte> payload,
+                     std::uint32_t checksum) const {
+    if (!channels_.have_checksums()) return;
+    const std::uint32_t computed = crc32c(payload);
+    if (computed != checksum) throw_changed(operation, peer, payload.size(), computed, checksum);
+  }
+  [[noreturn]] void throw_changed(const Operation& operation, int peer, std::size_t bytes,
+                                  std::uint32_t computed, std::uint32_t checksum) const;
   void check_length(std::size_t came, std::size_t due, const Call& call, int peer) const;
   /// Reports a frame of another call; true when it is one.
   bool foreign(const Operation& operation, int peer, std::uint64_t fingerprint);

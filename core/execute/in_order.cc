@@ -45,6 +45,7 @@ bool Engine::try_short(const Operation& operation, const ShortOp& op) {
     slot = channels_.sender(op.out_peer, op.lane).acquire().data();
     if (slot == nullptr) return false;
   }
+  if (channels_.have_checksums()) check_payloads(operation, op, sources);
   std::byte* const kept = op.writes ? memory(operation, op.into) : nullptr;
   void* const made = kept != nullptr ? kept : slot;
   if (op.sources > 1) {
@@ -56,7 +57,8 @@ bool Engine::try_short(const Operation& operation, const ShortOp& op) {
   if (slot != nullptr) {
     if (kept != nullptr && op.bytes > 0) std::memcpy(slot, kept, op.bytes);
     channels_.sender(op.out_peer, op.lane)
-        .commit(op.bytes, op.fingerprint != 0 ? op.fingerprint : operation.fingerprint);
+        .commit(op.bytes, tag_of(op.fingerprint != 0 ? op.fingerprint : operation.fingerprint,
+                                 {slot, op.bytes}));
     count_frame(op.out_peer, op.bytes, true);
   }
   for (const ShortOp::Place& source : sources)
@@ -68,12 +70,21 @@ const Frame* Engine::due(const Operation& operation, const ShortOp& op, int peer
   const Frame* const head = channels_.receiver(peer, op.lane).peek();
   if (head == nullptr) return nullptr;
   if (op.fingerprint == 0) {
-    if (foreign(operation, peer, head->fingerprint)) return nullptr;
-  } else if (head->fingerprint != op.fingerprint) {
+    if (foreign(operation, peer, head->tag.fingerprint)) return nullptr;
+  } else if (head->tag.fingerprint != op.fingerprint) {
     throw_mismatch(message_between(op.elements, operation.prepared->call.type), peer);
   }
   check_length(head->payload.size(), op.bytes, operation.prepared->call, peer);
   return head;
+}
+
+void Engine::check_payloads(const Operation& operation, const ShortOp& op,
+                            std::span<const ShortOp::Place> sources) {
+  for (const ShortOp::Place& source : sources) {
+    if (source.peer < 0) continue;
+    const Frame* const head = channels_.receiver(source.peer, op.lane).peek();
+    check_payload(operation, source.peer, head->payload, head->tag.checksum);
+  }
 }
 
 std::byte* Engine::memory(const Operation& operation, const ShortOp::Place& place) {

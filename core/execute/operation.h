@@ -22,6 +22,12 @@ constexpr bool is_progress(std::uint32_t moved, std::size_t more) {
   return (moved + more) / least != moved / least;
 }
 
+/// A frame that goes straight from or to its place.
+struct InPlace {
+  std::uint32_t moved = 0;     ///< bytes so far
+  std::uint32_t checksum = 0;  ///< of the whole frame, where it has one; 0: perhaps not known yet
+};
+
 /// An instance is one op of one pass. Instances are numbered in order: each op in turn, with an
 /// instance for each of the interleaved passes. Those below `base` are complete. For the `window`
 /// after it, `complete` has a bit each. Only the holder of the progress lock touches it, except
@@ -48,9 +54,9 @@ class Operation {
   std::uint32_t op = 0;
   std::uint32_t beside = 0;    ///< passes before it among the interleaved ones
   std::uint64_t complete = 0;  ///< bit i: instance base + i is complete
-  /// Bytes of a frame moved in place so far, by instance % window. All zero again at the end of an
-  /// operation that did not fail; after a failure no other one follows.
-  std::array<std::uint32_t, window> moved{};
+  /// Frames that move in place, by instance % window. All zero again at the end of an operation
+  /// that did not fail; after a failure no other one follows.
+  std::array<InPlace, window> in_place{};
   std::uint64_t base = 0;
 
   std::exception_ptr error{};  ///< set before done

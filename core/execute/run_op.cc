@@ -88,10 +88,12 @@ bool Engine::run_op(const Instance& instance) {
                   {.rank = rank_, .peer = op.out_peer});
     slot = free.data();
   }
+  if (channels_.have_checksums()) check_frames(instance);
   if (trace_ != nullptr) note_begin(instance, trace::Recorder::now());
   combine(instance, slot);
   if (op.out_peer >= 0) {
-    channels_.sender(op.out_peer, op.lane).commit(bytes, instance.operation.fingerprint);
+    channels_.sender(op.out_peer, op.lane)
+        .commit(bytes, tag_of(instance.operation.fingerprint, {slot, bytes}));
     note_sent(instance, bytes);
   }
   for (const Operand& operand : call.plan->program.operands_of(op)) {
@@ -120,11 +122,13 @@ bool Engine::send_in_place(const Instance& instance, SendChannel& out, std::size
   const std::byte* from = local(
       instance,
       instance.operation.prepared->plan->program.operands[instance.op.first_operand].chunk, 0);
-  const std::span<const std::byte> rest{from + instance.moved, bytes - instance.moved};
+  InPlace& frame = instance.in_place;
+  if (channels_.have_checksums() && frame.checksum == 0) frame.checksum = crc32c({from, bytes});
+  const std::span<const std::byte> rest{from + frame.moved, bytes - frame.moved};
   const std::int64_t before = time_if_traced();
-  instance.moved +=
-      note_in_place(instance, before, out.send_from(rest, instance.operation.fingerprint));
-  if (instance.moved < bytes) return false;
+  frame.moved += note_in_place(
+      instance, before, out.send_from(rest, {instance.operation.fingerprint, frame.checksum}));
+  if (frame.moved < bytes) return false;
   if (trace_ != nullptr) note_end(instance, bytes);
   note_sent(instance, bytes);
   return true;
@@ -144,26 +148,30 @@ void Engine::count_frame(int peer, std::size_t bytes, bool first) {
 
 bool Engine::receive_in_place(const Instance& instance, ReceiveChannel& in, int peer,
                               std::size_t bytes) {
-  if (instance.moved == 0) {
+  InPlace& frame = instance.in_place;
+  if (frame.moved == 0) {
     const std::optional<FrameHead> head = in.frame_head();
-    if (!head || foreign(instance.operation, peer, head->fingerprint)) return false;
+    if (!head || foreign(instance.operation, peer, head->tag.fingerprint)) return false;
     check_length(head->bytes, bytes, instance.operation.prepared->call, peer);
+    frame.checksum = head->tag.checksum;
   }
-  const std::span<std::byte> rest{local(instance, instance.op.into, 0) + instance.moved,
-                                  bytes - instance.moved};
+  const std::span<std::byte> all{local(instance, instance.op.into, 0), bytes};
   const std::int64_t before = time_if_traced();
-  instance.moved += note_in_place(instance, before, in.receive_into(rest));
-  if (trace_ != nullptr && instance.moved == bytes) note_end(instance, bytes);
-  return instance.moved == bytes;
+  frame.moved += note_in_place(instance, before, in.receive_into(all.subspan(frame.moved)));
+  if (frame.moved < bytes) return false;
+  check_payload(instance.operation, peer, all, frame.checksum);
+  if (trace_ != nullptr) note_end(instance, bytes);
+  return true;
 }
 
 std::uint32_t Engine::note_in_place(const Instance& instance, std::int64_t before,
                                     std::size_t bytes) {
-  if (is_progress(instance.moved, bytes)) {
+  const std::uint32_t moved = instance.in_place.moved;
+  if (is_progress(moved, bytes)) {
     moved_in_place_ = true;
     note_move(instance.operation);
   }
-  if (trace_ != nullptr && bytes > 0 && instance.moved == 0) note_begin(instance, before);
+  if (trace_ != nullptr && bytes > 0 && moved == 0) note_begin(instance, before);
   return static_cast<std::uint32_t>(bytes);  // a frame is at most 1 MiB long
 }
 
@@ -175,12 +183,23 @@ bool Engine::frames_arrived(const Instance& instance, std::size_t bytes) {
     Frame& frame = frames_[index++];
     if (!operand.is_channel()) continue;
     const Frame* head = channels_.receiver(operand.peer, op.lane).peek();
-    if (head == nullptr || foreign(instance.operation, operand.peer, head->fingerprint))
+    if (head == nullptr || foreign(instance.operation, operand.peer, head->tag.fingerprint))
       return false;
     frame = *head;
     check_length(frame.payload.size(), bytes, instance.operation.prepared->call, operand.peer);
   }
   return true;
+}
+
+/// Once, when the op goes on: until then frames_arrived() may be asked many times.
+void Engine::check_frames(const Instance& instance) const {
+  std::size_t index = 0;
+  for (const Operand& operand :
+       instance.operation.prepared->plan->program.operands_of(instance.op)) {
+    const Frame& frame = frames_[index++];
+    if (operand.is_channel())
+      check_payload(instance.operation, operand.peer, frame.payload, frame.tag.checksum);
+  }
 }
 
 void Engine::check_length(std::size_t came, std::size_t due, const Call& call, int peer) const {

@@ -57,6 +57,10 @@ constexpr Setting table[] = {
      value<&Config::algorithm>, translate_algorithms},
     {"RONDO_BOOTSTRAP_TIMEOUT", "", "seconds", "60",
      "longest wait for the other ranks at the start", value<&Config::bootstrap_timeout>},
+    {"RONDO_CHECKSUM", "", "0 or 1", "0",
+     "1: each message carries a CRC32C of its bytes, and the receiver compares it: data that "
+     "changes on the way is an error; calls read no memory of other ranks directly",
+     value<&Config::checksum>},
     {"RONDO_CHECK_POINTERS", "NCCL_CHECK_POINTERS", "0 or 1", "0",
      "NCCL's API without CUDA: 1: each call first checks that its buffers can be read; with "
      "CUDA it always does",

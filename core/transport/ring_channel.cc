@@ -46,12 +46,12 @@ std::span<std::byte> RingSendChannel::refuse() {
   return {};
 }
 
-void RingSendChannel::commit(std::size_t bytes, std::uint64_t fingerprint) {
+void RingSendChannel::commit(std::size_t bytes, FrameTag tag) {
   if (!usable_) [[unlikely]] {
     refuse();
     throw Error(ErrorCode::internal, "commit() without acquire()", {.rank = rank_, .peer = peer_});
   }
-  writer_.commit(bytes, fingerprint);
+  writer_.commit(bytes, tag);
   if (doorbell_) doorbell_->ring();
 }
 

@@ -33,7 +33,7 @@ class RingSendChannel final : public SendChannel {
   bool failed() const { return failure_.has_value(); }
 
   std::span<std::byte> acquire() override;
-  void commit(std::size_t bytes, std::uint64_t fingerprint) override;
+  void commit(std::size_t bytes, FrameTag tag) override;
   bool flushed() const override { return true; }
 
  private:

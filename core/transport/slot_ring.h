@@ -1,13 +1,13 @@
 // Slot ring: frames from one writer to one reader through memory that both map.
 //
 //   control  | released (reader writes) | left flags |
-//   slot 0   | sequence fingerprint bytes inline[40] | payload ... |
+//   slot 0   | sequence fingerprint bytes checksum inline[40] | payload ... |
 //   slot 1   | ...
 //
 // - Frame n (from 1) lies in slot (n - 1) mod depth. It is there once that slot's sequence is n.
 // - Every counter has a single writer.
 // - A payload of at most 40 bytes travels in the sequence's own cache line. So the reader gets
-//   flag, fingerprint and data with one line transfer.
+//   flag, tag and data with one line transfer.
 // - The writer reads `released` only when its cached value says that the ring is full.
 // - Cursors are private memory.
 #pragma once
@@ -31,11 +31,13 @@ struct alignas(64) SlotHeader {
   /// the reader's acquire load.
   std::atomic<std::uint64_t> sequence{0};
   std::uint64_t fingerprint = 0;
-  std::uint64_t bytes = 0;
+  std::uint32_t bytes = 0;
+  std::uint32_t checksum = 0;
   std::array<std::byte, inline_bytes> inlined{};
 };
-static_assert(sizeof(SlotHeader) == 64);
-/// The part of a SlotHeader that describes the frame: number, fingerprint, length.
+static_assert(sizeof(SlotHeader) == 64 && offsetof(SlotHeader, bytes) == 16 &&
+              offsetof(SlotHeader, checksum) == 20 && offsetof(SlotHeader, inlined) == 24);
+/// The part of a SlotHeader that describes the frame: number, fingerprint, length, checksum.
 inline constexpr std::size_t slot_header_bytes = offsetof(SlotHeader, inlined);
 
 struct RingControl {
@@ -96,10 +98,11 @@ class RingWriter {
   }
 
   /// Publishes the acquired slot.
-  void commit(std::size_t bytes, std::uint64_t fingerprint) {
+  void commit(std::size_t bytes, FrameTag tag) {
     SlotHeader& header = ring_.header(slot_);
-    header.fingerprint = fingerprint;
-    header.bytes = bytes;
+    header.fingerprint = tag.fingerprint;
+    header.bytes = static_cast<std::uint32_t>(bytes);
+    header.checksum = tag.checksum;
     // A copy of constant length is two vector moves; what lies beyond `bytes` is never read.
     if (bytes <= inline_bytes)
       std::memcpy(header.inlined.data(), ring_.payload(slot_), inline_bytes);
@@ -131,7 +134,7 @@ class RingReader {
     if (header.sequence.load(std::memory_order_acquire) != taken_ + 1) return false;
     const std::byte* data =
         header.bytes <= inline_bytes ? header.inlined.data() : ring_.payload(slot_);
-    frame.fingerprint = header.fingerprint;
+    frame.tag = {header.fingerprint, header.checksum};
     frame.payload = {data, header.bytes};
     return true;
   }

@@ -18,7 +18,7 @@ constexpr std::size_t reckoned_lanes = 8;
 
 }  // namespace
 
-std::size_t SendChannel::send_from(std::span<const std::byte>, std::uint64_t) {
+std::size_t SendChannel::send_from(std::span<const std::byte>, FrameTag) {
   throw_undeclared("send_from()");
 }
 

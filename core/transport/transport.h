@@ -1,8 +1,8 @@
 // The contract between executors and transports.
 //
 // A channel is one direction between one pair of ranks in one lane. It carries frames in order; a
-// frame is a fingerprint of the call it belongs to and 0 to slot_bytes() payload bytes. Messages
-// longer than a slot travel as several frames; frames never span messages.
+// frame is a tag and 0 to slot_bytes() payload bytes. Messages longer than a slot travel as several
+// frames; frames never span messages.
 //
 // Rules for every implementation (tests/transports checks them all):
 // - Nothing blocks. An empty result says that it cannot be done now; progress() moves the rest.
@@ -40,15 +40,24 @@
 
 namespace rondo {
 
+/// What goes along with a frame's payload, for executors: transports only carry it.
+struct FrameTag {
+  std::uint64_t fingerprint = 0;  ///< of the call that the frame belongs to
+  /// Of the payload, crc32c(). Arrives where TransportSettings::checksum is set; else 0 may.
+  std::uint32_t checksum = 0;
+
+  friend bool operator==(const FrameTag&, const FrameTag&) = default;
+};
+
 /// The head of a channel's queue. Valid until release().
 struct Frame {
-  std::uint64_t fingerprint = 0;
+  FrameTag tag{};
   std::span<const std::byte> payload{};
 };
 
 /// What is known of a frame before its payload.
 struct FrameHead {
-  std::uint64_t fingerprint = 0;
+  FrameTag tag{};
   std::size_t bytes = 0;
 };
 
@@ -60,14 +69,15 @@ class SendChannel {
   /// Repeated calls without commit() return the same slot.
   virtual std::span<std::byte> acquire() = 0;
   /// Sends the acquired slot's first `bytes` as one frame.
-  virtual void commit(std::size_t bytes, std::uint64_t fingerprint) = 0;
+  virtual void commit(std::size_t bytes, FrameTag tag) = 0;
 
   /// Optional, declared by sends_from_place(): sends straight from the caller's memory. Takes a
   /// prefix of `bytes`, returns its length (0: try again later). The caller passes the rest, at
   /// the same addresses, in later calls before anything else is sent on this channel. All parts
-  /// make one frame of 1 to slot_bytes() bytes; an empty frame goes by commit().
+  /// make one frame of 1 to slot_bytes() bytes, with the tag of the first; an empty frame goes by
+  /// commit().
   virtual bool sends_from_place() const { return false; }
-  virtual std::size_t send_from(std::span<const std::byte> bytes, std::uint64_t fingerprint);
+  virtual std::size_t send_from(std::span<const std::byte> bytes, FrameTag tag);
   /// Memory that send_from() took may still be read after it. The caller leaves it unchanged until
   /// handed_over(), or the transport's flushed(), is true.
   virtual bool holds_places() const { return false; }
@@ -165,6 +175,7 @@ struct TransportSettings {
   Secret secret{};                             ///< of the job: tells its ranks from strangers
   std::size_t slot_bytes = 0;                  ///< 0: the transport's own default, see below
   int sockets = 1;                             ///< tcp: sockets per pair of ranks and lane
+  bool checksum = false;                       ///< FrameTag::checksum is used; equal on all ranks
   std::chrono::milliseconds timeout{300'000};  ///< RONDO_TIMEOUT: connections come about sooner
   std::string interface {};  ///< tcp: NCCL_SOCKET_IFNAME's syntax; empty: automatic
   AddressFamily family = AddressFamily::any;  ///< tcp: of the interface's addresses
@@ -173,6 +184,10 @@ struct TransportSettings {
   /// Ranks that live in this process share it; the local transport meets its peers here.
   std::shared_ptr<class LocalExchange> local{};
 };
+
+/// The longest slot that ranks agree on. Slots are allocated in full, eight to a channel. Larger
+/// ones gain nothing, and there may be no memory for them.
+inline constexpr std::size_t largest_slot_bytes = std::size_t{1} << 20;
 
 /// Most memory that all channels of a communicator may take on one rank, and between two ranks.
 inline constexpr std::size_t rank_channel_limit = std::size_t{256} << 20;

@@ -35,6 +35,7 @@ TEST_CASE("defaults are nccl-tests'") {
   CHECK(options.fresh);
   CHECK_FALSE(options.reproducible);
   CHECK_FALSE(options.accumulate_wide);
+  CHECK_FALSE(options.checksum);
   CHECK_FALSE(options.count_pattern);
 }
 
@@ -91,6 +92,8 @@ TEST_CASE("every option is read, short and long") {
                                                 "1",
                                                 "--accumulate",
                                                 "wide",
+                                                "--checksum",
+                                                "1",
                                                 "--counts",
                                                 "random:5"});
   CAPTURE(parsed.text);
@@ -119,6 +122,7 @@ TEST_CASE("every option is read, short and long") {
   CHECK(options.transport == "^shm");
   CHECK(options.reproducible == true);
   CHECK(options.accumulate_wide == true);
+  CHECK(options.checksum == true);
   REQUIRE(options.count_pattern);
   CHECK(to_string(*options.count_pattern) == "random:5");
   CHECK_FALSE(options.fresh);

@@ -61,6 +61,7 @@ TEST_CASE("every setting is read") {
       "RONDO_NCCL_VERSION=23007",
       "RONDO_REPRODUCIBLE=1",
       "RONDO_ACCUMULATE=wide",
+      "RONDO_CHECKSUM=1",
       "RONDO_SOCKET_FAMILY=AF_INET6",
       "RONDO_DEBUG_SUBSYS=net,Tuning",
   });
@@ -83,6 +84,7 @@ TEST_CASE("every setting is read") {
   CHECK(config.nccl_version == 23007);
   CHECK(config.reproducible);
   CHECK(config.accumulate_wide);
+  CHECK(config.checksum);
 }
 
 TEST_CASE("InfiniBand's settings are read under both names") {
@@ -154,7 +156,8 @@ TEST_CASE("an unknown name is refused with the nearest and all known ones") {
   CHECK(error_of({"RONDO_TIMEUOT=3"}) ==
         "rondo: the environment sets RONDO_TIMEUOT, which is not a setting of rondo (did you mean "
         "RONDO_TIMEOUT?). Try: unset it; the settings are RONDO_ACCUMULATE, RONDO_ALGORITHM, "
-        "RONDO_BOOTSTRAP_TIMEOUT, RONDO_CHECK_POINTERS, RONDO_COMM_BLOCKING, RONDO_COMM_ID, "
+        "RONDO_BOOTSTRAP_TIMEOUT, RONDO_CHECKSUM, RONDO_CHECK_POINTERS, RONDO_COMM_BLOCKING, "
+        "RONDO_COMM_ID, "
         "RONDO_CUMEM_ENABLE, "
         "RONDO_DEBUG, "
         "RONDO_DEBUG_FILE, RONDO_DEBUG_SUBSYS, RONDO_DEVICE_EXECUTOR, RONDO_HOSTID, "

@@ -176,7 +176,7 @@ TEST_CASE("acquire() and peek() repeat themselves", "[transports]") {
   const Frame* frame = nullptr;
   world.until([&] { return (frame = in.peek()) != nullptr; });
   CHECK(in.peek() == frame);
-  CHECK(frame->fingerprint == 11);
+  CHECK(frame->tag.fingerprint == 11);
   CHECK(reinterpret_cast<std::uintptr_t>(frame->payload.data()) % 64 == 0);
   CHECK(std::ranges::equal(frame->payload, pattern(5, 0, 100)));
   in.release();

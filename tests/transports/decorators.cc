@@ -63,27 +63,27 @@ class WrappedSender final : public SendChannel {
     return slot_;
   }
 
-  void commit(std::size_t bytes, std::uint64_t fingerprint) override {
+  void commit(std::size_t bytes, FrameTag tag) override {
     if (mood_.is(mood_.mischief.kill_at_frame)) mood_.dead = true;
     mood_.check(peer_);
     reluctance_.renew();
     const bool dropped = mood_.is(mood_.mischief.drop_frame);
-    fingerprint = spoil(slot_.first(bytes), fingerprint);
+    spoil(slot_.first(bytes), tag);
     ++mood_.frames;
     // The next acquire() gets a slot that was not committed.
-    if (!dropped) inner_.commit(bytes, fingerprint);
+    if (!dropped) inner_.commit(bytes, tag);
   }
 
   bool sends_from_place() const override { return inner_.sends_from_place(); }
 
-  std::size_t send_from(std::span<const std::byte> bytes, std::uint64_t fingerprint) override {
+  std::size_t send_from(std::span<const std::byte> bytes, FrameTag tag) override {
     if (mood_.is(mood_.mischief.kill_at_frame)) mood_.dead = true;
     mood_.check(peer_);
-    if (left_ == 0 && spoils_next()) return send_spoilt(bytes, fingerprint);
+    if (left_ == 0 && spoils_next()) return send_spoilt(bytes, tag);
     // The inner channel learns a frame's length from its first call. So only a frame that it has
     // begun can be held back, at every other call.
     if (throttle_.allow(bytes.size(), mood_.mischief.throttle_bytes) == 0) return 0;
-    const std::size_t sent = inner_.send_from(bytes, fingerprint);
+    const std::size_t sent = inner_.send_from(bytes, tag);
     if (sent == 0) return 0;
     left_ = bytes.size() - sent;
     if (left_ == 0) ++mood_.frames;
@@ -106,14 +106,14 @@ class WrappedSender final : public SendChannel {
            mood_.is(mood_.mischief.corrupt_fingerprint);
   }
 
-  std::size_t send_spoilt(std::span<const std::byte> bytes, std::uint64_t fingerprint) {
+  std::size_t send_spoilt(std::span<const std::byte> bytes, FrameTag tag) {
     if (slot_ = inner_.acquire(); slot_.empty()) return 0;
     std::memcpy(slot_.data(), bytes.data(), bytes.size());
-    commit(bytes.size(), fingerprint);
+    commit(bytes.size(), tag);
     return bytes.size();
   }
 
-  std::uint64_t spoil(std::span<std::byte> payload, std::uint64_t fingerprint) const {
+  void spoil(std::span<std::byte> payload, FrameTag& tag) const {
     const Mischief& mischief = mood_.mischief;
     const bool of_payload = mood_.is(mischief.corrupt_frame) && !payload.empty();
     if (of_payload) {
@@ -122,9 +122,8 @@ class WrappedSender final : public SendChannel {
     }
     if ((mood_.is(mischief.corrupt_frame) && !of_payload) ||
         mood_.is(mischief.corrupt_fingerprint)) {
-      fingerprint ^= std::uint64_t{1} << (mischief.seed % 64);
+      tag.fingerprint ^= std::uint64_t{1} << (mischief.seed % 64);
     }
-    return fingerprint;
   }
 
   SendChannel& inner_;

@@ -26,7 +26,7 @@ std::vector<Message> arrivals(Variant variant, const Mischief& mischief, bool fr
     }
     std::size_t done = 0;
     world.until([&] {
-      done += out.send_from(std::span(message.bytes).subspan(done), message.fingerprint);
+      done += out.send_from(std::span(message.bytes).subspan(done), {message.fingerprint});
       return done == message.bytes.size();
     });
   }

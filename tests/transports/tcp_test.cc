@@ -30,6 +30,14 @@ std::array<UniqueFd, 2> connected_pair() {
   return {std::move(made), listener.accept()};
 }
 
+/// A frame's header as it travels without a checksum.
+struct PlainHeader {
+  std::uint64_t fingerprint;
+  std::uint32_t bytes;
+  std::uint32_t number;
+};
+static_assert(sizeof(PlainHeader) == tcp::FrameSizes::plain_header);
+
 /// Closes it as the kernel does for a process that is killed with input unread.
 void reset(UniqueFd socket) {
   const linger at_once{.l_onoff = 1, .l_linger = 0};
@@ -121,10 +129,10 @@ TEST_CASE("tcp: a frame on a connection not yet accepted outlives the end of the
   UniqueFd accepted = take_connection(*transport, listener);
   constexpr std::size_t bytes = 100;
   while (out.acquire().empty()) transport->progress();
-  out.commit(bytes, 42);
+  out.commit(bytes, {42});
 
   struct {
-    tcp::FrameHeader header{42, bytes, 0};
+    PlainHeader header{42, bytes, 0};
     std::array<std::byte, bytes> payload{};
   } frame;
   {
@@ -136,8 +144,8 @@ TEST_CASE("tcp: a frame on a connection not yet accepted outlives the end of the
                      .socket = 0,
                      .sockets = 1,
                      .slot_bytes = 8192});
-    write_all(made.get(), &frame, sizeof(tcp::FrameHeader) + bytes);
-    read_all(accepted.get(), &frame, sizeof(tcp::FrameHeader) + bytes);
+    write_all(made.get(), &frame, sizeof(PlainHeader) + bytes);
+    read_all(accepted.get(), &frame, sizeof(PlainHeader) + bytes);
     accepted.reset();
   }
   CHECK(in.peek() == nullptr);  // only the end of the own connection can be seen
@@ -148,7 +156,7 @@ TEST_CASE("tcp: a frame on a connection not yet accepted outlives the end of the
     return arrived != nullptr;
   }));
   REQUIRE(arrived != nullptr);
-  CHECK(arrived->fingerprint == 42);
+  CHECK(arrived->tag.fingerprint == 42);
   CHECK(arrived->payload.size() == bytes);
 }
 
@@ -191,7 +199,7 @@ std::string failure_after_reset(std::span<const std::byte> sent) {
               CHECK(in.peek() == nullptr);
               int unread = 0;
               return ::ioctl(socket.get(), SIOCOUTQ, &unread) == 0 && unread == 0 &&
-                     in.frame_head().has_value() == (sent.size() >= sizeof(tcp::FrameHeader));
+                     in.frame_head().has_value() == (sent.size() >= sizeof(PlainHeader));
             }) == "none");
     reset(std::move(socket));
   }
@@ -206,13 +214,13 @@ TEST_CASE("tcp: a reset connection is told from one that was closed", "[transpor
   const std::string reset =
       "peer_lost: the TCP connection broke: it was reset: the peer's process was killed, or left "
       "without reading what it was sent";
-  const tcp::FrameHeader begun{1, 100, 0};
+  const PlainHeader begun{1, 100, 0};
   CHECK(failure_after_reset(std::as_bytes(std::span(&begun, 1))) == reset);
   configure_log({});
 }
 
 TEST_CASE("tcp: a reset of one of two possible connections is told, too", "[transports]") {
-  tcp::StreamReader reader(8192, {.rank = 1, .peer = 0});
+  tcp::StreamReader reader({8192}, {.rank = 1, .peer = 0});
   std::array<UniqueFd, 2> ends = connected_pair();
   reader.incoming().add(std::make_shared<const UnforkedFd>(std::move(ends[0])), true, false);
   reader.incoming().add_no_more();

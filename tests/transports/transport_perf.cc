@@ -43,7 +43,7 @@ struct Pair {
 void put(const Pair& pair, const std::byte* data, std::size_t bytes) {
   if (bytes > 1024 && pair.out.sends_from_place()) {
     for (std::size_t done = 0; done < bytes;) {
-      done += pair.out.send_from({data + done, bytes - done}, 1);
+      done += pair.out.send_from({data + done, bytes - done}, {1});
     }
     return;
   }
@@ -51,7 +51,7 @@ void put(const Pair& pair, const std::byte* data, std::size_t bytes) {
   std::span<std::byte> slot;
   while ((slot = pair.out.acquire()).empty()) pair.wait(spins);
   std::memcpy(slot.data(), data, bytes);
-  pair.out.commit(bytes, 1);
+  pair.out.commit(bytes, {1});
 }
 
 void take(const Pair& pair, std::byte* data, std::size_t bytes, bool in_place) {

@@ -63,6 +63,7 @@ World::World(const Variant& variant, int ranks, std::size_t slot_bytes) {
                                      .communicator = 7,
                                      .slot_bytes = slot_bytes,
                                      .sockets = variant.sockets,
+                                     .checksum = variant.checksum,
                                      .infiniband = variant.infiniband,
                                      .doorbell = doorbells.back().get(),
                                      .local = exchange};
@@ -111,14 +112,14 @@ bool try_send(SendChannel& channel, const std::vector<std::byte>& bytes,
   const std::span<std::byte> slot = channel.acquire();
   if (slot.empty()) return false;
   if (!bytes.empty()) std::memcpy(slot.data(), bytes.data(), bytes.size());
-  channel.commit(bytes.size(), fingerprint);
+  channel.commit(bytes.size(), {fingerprint});
   return true;
 }
 
 std::optional<Message> try_receive(ReceiveChannel& channel) {
   const Frame* frame = channel.peek();
   if (frame == nullptr) return std::nullopt;
-  Message message{frame->fingerprint, {frame->payload.begin(), frame->payload.end()}};
+  Message message{frame->tag.fingerprint, {frame->payload.begin(), frame->payload.end()}};
   channel.release();
   return message;
 }

@@ -25,6 +25,7 @@ struct Variant {
   int sockets = 1;
   InfinibandConfig infiniband{};
   Mischief mischief{};
+  bool checksum = false;  ///< TransportSettings::checksum
 };
 /// Why a kind cannot be tried here, for want of devices or because TESTED_TRANSPORTS leaves it out;
 /// empty: it can.

@@ -24,7 +24,7 @@ install(FILES ${PROJECT_BINARY_DIR}/rondoConfig.cmake ${PROJECT_BINARY_DIR}/rond
   DESTINATION ${package_folder})
 
 # rondo.pc finds its prefix from its own place, so an installed tree can be moved. A static
-# librondo needs Highway and libsodium on every link line; a shared one brings them along.
+# librondo needs Highway, libsodium and ISA-L on every link line; a shared one brings them along.
 set(pkgconfig_folder ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
 file(RELATIVE_PATH pkgconfig_to_prefix /${pkgconfig_folder} /)
 if(BUILD_SHARED_LIBS)

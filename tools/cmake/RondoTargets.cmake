@@ -80,7 +80,8 @@ function(rondo_library)
     target_sources(rondo PRIVATE $<TARGET_OBJECTS:${layer}>)
     target_link_libraries(rondo PRIVATE $<BUILD_INTERFACE:${layer}>)
   endforeach()
-  target_link_libraries(rondo PRIVATE Threads::Threads PkgConfig::HWY PkgConfig::SODIUM)
+  target_link_libraries(rondo PRIVATE Threads::Threads PkgConfig::HWY PkgConfig::SODIUM
+    PkgConfig::ISAL)
   target_compile_features(rondo INTERFACE cxx_std_20)
   target_include_directories(rondo INTERFACE
     $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/core/include> $<INSTALL_INTERFACE:include>)
@@ -105,7 +106,7 @@ function(rondo_nccl_library)
     target_link_libraries(nccl PRIVATE ${layer})
   endforeach()
   target_link_libraries(nccl PRIVATE Threads::Threads PkgConfig::HWY PkgConfig::SODIUM
-    ${CMAKE_DL_LIBS})
+    PkgConfig::ISAL ${CMAKE_DL_LIBS})
   target_compile_definitions(nccl PRIVATE RONDO_NCCL_PLAIN)   # whether CUDA is there or not
   target_include_directories(nccl INTERFACE ${PROJECT_SOURCE_DIR}/core/nccl/include)
   set(exports ${CMAKE_CURRENT_SOURCE_DIR}/exports.map)

@@ -48,7 +48,7 @@ def bindings(sources, pybind11):
         sources=[joined([f"tools/python/{name}" for name in sources], "build/python/whole.cc")],
         include_dirs=[*includes(), pybind11], extra_compile_args=COMPILER,
         extra_link_args=["-Wl,--whole-archive", built("librondo.a"), "-Wl,--no-whole-archive",
-                         "-lhwy", "-lsodium", f"-Wl,-soname,{file_name('_rondo')}"],
+                         "-lhwy", "-lsodium", "-lisal", f"-Wl,-soname,{file_name('_rondo')}"],
         depends=[built("librondo.a"), *(str(FOLDER / name) for name in sources)])
 
 

@@ -34,7 +34,7 @@
 namespace rondo::shm {
 
 inline constexpr std::uint64_t protocol_magic = 0x6d68732d6f646e72;  // "rndo-shm"
-inline constexpr std::uint32_t protocol_version = 2;
+inline constexpr std::uint32_t protocol_version = 3;
 
 /// The connection for direct access has this in place of a lane. slot_bytes is the size of the
 /// control block.

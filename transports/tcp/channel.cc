@@ -7,15 +7,20 @@
 #include "core/base/socket_options.h"
 
 namespace rondo::tcp {
+namespace {
 
-TcpSendChannel::TcpSendChannel(std::size_t slot_bytes, int sockets, Ends ends, bool absorbs,
+FrameTag tag_of(const FrameHeader& header) { return {header.fingerprint, header.checksum}; }
+
+}  // namespace
+
+TcpSendChannel::TcpSendChannel(const FrameSizes& sizes, int sockets, Ends ends, bool absorbs,
                                Backlog& backlog)
     : unconnected_(static_cast<std::size_t>(sockets)),
-      slot_bytes_(slot_bytes),
+      slot_bytes_(sizes.slot),
       ends_(ends),
       backlog_(backlog) {
   writers_.reserve(unconnected_);
-  for (int i = 0; i < sockets; ++i) writers_.emplace_back(slot_bytes, ends, absorbs);
+  for (int i = 0; i < sockets; ++i) writers_.emplace_back(sizes, ends, absorbs);
 }
 
 void TcpSendChannel::connect(std::size_t index, Connection connection) {
@@ -89,23 +94,22 @@ std::span<std::byte> TcpSendChannel::acquire() {
   });
 }
 
-void TcpSendChannel::commit(std::size_t bytes, std::uint64_t fingerprint) {
+void TcpSendChannel::commit(std::size_t bytes, FrameTag tag) {
   guarded([&] {
-    writer().commit(bytes, fingerprint, static_cast<std::uint32_t>(number_));
+    writer().commit(bytes, tag, static_cast<std::uint32_t>(number_));
     ++number_;
     note_backlog();
   });
 }
 
-std::size_t TcpSendChannel::send_from(std::span<const std::byte> bytes, std::uint64_t fingerprint) {
+std::size_t TcpSendChannel::send_from(std::span<const std::byte> bytes, FrameTag tag) {
   return guarded([&]() -> std::size_t {
     if (bytes.empty() || bytes.size() > slot_bytes_) {
       throw Error(ErrorCode::internal, "send_from() takes frames of 1 byte to a slot",
                   {.rank = ends_.rank, .peer = ends_.peer});
     }
     if (!connected()) return 0;
-    const std::size_t sent =
-        writer().send_from(bytes, fingerprint, static_cast<std::uint32_t>(number_));
+    const std::size_t sent = writer().send_from(bytes, tag, static_cast<std::uint32_t>(number_));
     note_backlog();
     if (sent > 0 && writer().finished()) ++number_;
     return sent;
@@ -125,10 +129,10 @@ void TcpSendChannel::add_descriptors(std::vector<pollfd>& descriptors) const {
   }
 }
 
-TcpReceiveChannel::TcpReceiveChannel(std::size_t slot_bytes, int sockets, Ends ends)
+TcpReceiveChannel::TcpReceiveChannel(const FrameSizes& sizes, int sockets, Ends ends)
     : of_peer_(static_cast<std::size_t>(sockets)), unconnected_(of_peer_.size()), ends_(ends) {
   readers_.reserve(unconnected_);
-  for (int i = 0; i < sockets; ++i) readers_.emplace_back(slot_bytes, ends);
+  for (int i = 0; i < sockets; ++i) readers_.emplace_back(sizes, ends);
 }
 
 void TcpReceiveChannel::connect(std::size_t index, Connection connection, bool own, bool last) {
@@ -179,7 +183,7 @@ const Frame* TcpReceiveChannel::peek() {
     const std::byte* payload = reader().payload();
     if (payload == nullptr) return nullptr;
     waited_for_ = false;
-    frame_ = {head->fingerprint, {payload, head->bytes}};
+    frame_ = {tag_of(*head), {payload, head->bytes}};
     holding_ = true;
     return &frame_;
   });
@@ -201,12 +205,12 @@ void TcpReceiveChannel::finish() {
 }
 
 std::optional<FrameHead> TcpReceiveChannel::frame_head() {
-  if (holding_) return FrameHead{frame_.fingerprint, frame_.payload.size()};
+  if (holding_) return FrameHead{frame_.tag, frame_.payload.size()};
   return guarded([&]() -> std::optional<FrameHead> {
     const FrameHeader* head = header();
     waited_for_ = head == nullptr;
     if (head == nullptr) return std::nullopt;
-    return FrameHead{head->fingerprint, head->bytes};
+    return FrameHead{tag_of(*head), head->bytes};
   });
 }
 

@@ -21,7 +21,7 @@ using Backlog = std::vector<TcpSendChannel*>;
 class TcpSendChannel final : public SendChannel {
  public:
   /// `backlog` outlives the channel and has room for every channel. `absorbs`: see StreamWriter.
-  TcpSendChannel(std::size_t slot_bytes, int sockets, Ends ends, bool absorbs, Backlog& backlog);
+  TcpSendChannel(const FrameSizes& sizes, int sockets, Ends ends, bool absorbs, Backlog& backlog);
 
   void connect(std::size_t index, Connection connection);
   /// Frames that have not begun on this connection are sent on another one.
@@ -39,9 +39,9 @@ class TcpSendChannel final : public SendChannel {
   void add_descriptors(std::vector<pollfd>& descriptors) const;
 
   std::span<std::byte> acquire() override;
-  void commit(std::size_t bytes, std::uint64_t fingerprint) override;
+  void commit(std::size_t bytes, FrameTag tag) override;
   bool sends_from_place() const override { return true; }
-  std::size_t send_from(std::span<const std::byte> bytes, std::uint64_t fingerprint) override;
+  std::size_t send_from(std::span<const std::byte> bytes, FrameTag tag) override;
   bool flushed() const override;
 
  private:
@@ -63,7 +63,7 @@ class TcpSendChannel final : public SendChannel {
 
 class TcpReceiveChannel final : public ReceiveChannel {
  public:
-  TcpReceiveChannel(std::size_t slot_bytes, int sockets, Ends ends);
+  TcpReceiveChannel(const FrameSizes& sizes, int sockets, Ends ends);
 
   /// A connection on which frames may come, see IncomingConnection::add().
   void connect(std::size_t index, Connection connection, bool own, bool last);

@@ -46,7 +46,7 @@ struct Hello {
   std::uint64_t challenge = 0;      ///< of the receiver's Contact
   std::uint64_t own_challenge = 0;  ///< for the receiver's proof; a new one for each connection
   std::uint64_t communicator = 0;
-  std::uint32_t version = 3;
+  std::uint32_t version = 4;
   std::int32_t from = 0;
   std::int32_t to = 0;
   std::int32_t lane = 0;

@@ -11,12 +11,31 @@
 
 namespace rondo::tcp {
 
+/// Only its last FrameSizes::header bytes travel.
 struct FrameHeader {
+  std::uint32_t unused = 0;
+  std::uint32_t checksum = 0;  ///< see FrameTag
   std::uint64_t fingerprint = 0;
   std::uint32_t bytes = 0;   ///< of the payload
   std::uint32_t number = 0;  ///< of the frame in its channel, from 0, modulo 2^32: a check
+
+  /// The last `count` bytes.
+  std::span<std::byte> last(std::size_t count) {
+    return std::as_writable_bytes(std::span(this, 1)).last(count);
+  }
 };
-static_assert(sizeof(FrameHeader) == 16 && std::is_trivially_copyable_v<FrameHeader>);
+static_assert(sizeof(FrameHeader) == 24 && offsetof(FrameHeader, fingerprint) == 8 &&
+              std::is_trivially_copyable_v<FrameHeader>);
+
+/// Sizes of a channel's frames, equal at both ends.
+struct FrameSizes {
+  std::size_t slot = 0;  ///< most payload bytes
+  std::size_t header = plain_header;
+
+  static constexpr std::size_t plain_header = 16;  ///< from the fingerprint on
+  static constexpr std::size_t checked_header = sizeof(FrameHeader);
+};
+static_assert(sizeof(FrameHeader) - offsetof(FrameHeader, fingerprint) == FrameSizes::plain_header);
 
 /// The two ends of a channel, for error texts.
 struct Ends {

@@ -46,6 +46,13 @@ bool is_of_path(int error) {
       {.rank = ends.rank, .remedy = "check the count, and that the memory has not been freed"});
 }
 
+FrameHeader make_header(std::size_t bytes, FrameTag tag, std::uint32_t number) {
+  return {.checksum = tag.checksum,
+          .fingerprint = tag.fingerprint,
+          .bytes = static_cast<std::uint32_t>(bytes),
+          .number = number};
+}
+
 bool would_block(int error) { return error == EAGAIN || error == EWOULDBLOCK || error == EINTR; }
 
 /// One part by send(), which costs less than sendmsg().
@@ -78,7 +85,7 @@ std::span<std::byte> StreamWriter::acquire() {
   if (pending()) flush();
   std::byte* const memory = unsent_.acquire();
   if (memory == nullptr) return {};
-  return {memory, slot_bytes_};
+  return {memory, sizes_.slot};
 }
 
 void StreamWriter::move_to(Connection connection) {
@@ -90,9 +97,8 @@ void StreamWriter::move_between_frames() {
   if (next_ && !pending() && finished()) connection_ = std::exchange(next_, nullptr);
 }
 
-void StreamWriter::commit(std::size_t bytes, std::uint64_t fingerprint, std::uint32_t number) {
-  const FrameHeader header{fingerprint, static_cast<std::uint32_t>(bytes), number};
-  unsent_.commit(header, sizeof(header), bytes);
+void StreamWriter::commit(std::size_t bytes, FrameTag tag, std::uint32_t number) {
+  unsent_.commit(make_header(bytes, tag, number), sizes_.header, bytes);
   flush();
 }
 
@@ -111,13 +117,13 @@ bool StreamWriter::flush() {
   return moved;
 }
 
-std::size_t StreamWriter::send_from(std::span<const std::byte> bytes, std::uint64_t fingerprint,
+std::size_t StreamWriter::send_from(std::span<const std::byte> bytes, FrameTag tag,
                                     std::uint32_t number) {
   if (pending()) flush();
   if (pending() && !absorbs_) return 0;
   if (direct_left_ == 0) {
-    direct_header_ = {fingerprint, static_cast<std::uint32_t>(bytes.size()), number};
-    direct_header_left_ = sizeof(FrameHeader);
+    direct_header_ = make_header(bytes.size(), tag, number);
+    direct_header_left_ = sizes_.header;
     direct_left_ = bytes.size();
   }
   if (bytes.size() != direct_left_) {
@@ -141,9 +147,8 @@ bool StreamWriter::absorb(std::span<const std::byte> bytes) {
 }
 
 std::size_t StreamWriter::direct(std::span<const std::byte> bytes) {
-  auto* header_end = reinterpret_cast<std::byte*>(&direct_header_ + 1);
   std::array<iovec, 2> parts{
-      iovec{header_end - direct_header_left_, direct_header_left_},
+      iovec{direct_header_.last(direct_header_left_).data(), direct_header_left_},
       iovec{const_cast<std::byte*>(bytes.data()), bytes.size()},
   };
   const std::size_t skipped = direct_header_left_ == 0 ? 1 : 0;
@@ -176,27 +181,27 @@ void IncomingConnection::add_descriptors(std::vector<pollfd>& descriptors) const
   for (const Candidate& candidate : candidates_) add(candidate.connection);
 }
 
-IncomingConnection::Look IncomingConnection::look(const Candidate& candidate,
-                                                  std::uint32_t number) {
+IncomingConnection::Look IncomingConnection::look(const Candidate& candidate, std::uint32_t number,
+                                                  std::size_t header_bytes) {
   FrameHeader next;
-  const ssize_t seen =
-      ::recv(candidate.connection->get(), &next, sizeof(next), MSG_PEEK | MSG_DONTWAIT);
+  const ssize_t seen = ::recv(candidate.connection->get(), next.last(header_bytes).data(),
+                              header_bytes, MSG_PEEK | MSG_DONTWAIT);
   if (seen < 0 && would_block(errno)) return Look::nothing;
   if (seen <= 0) {
     if (seen < 0) error_ = errno;
     return Look::ended;
   }
-  if (seen < static_cast<ssize_t>(sizeof(next))) return Look::nothing;
+  if (seen < static_cast<ssize_t>(header_bytes)) return Look::nothing;
   // A later frame waits for those before it, which come on the peer's connection. An earlier number
   // is no frame, as header() then reports.
   const bool later = static_cast<std::int32_t>(next.number - number) > 0;
   return candidate.own && later ? Look::nothing : Look::next_frame;
 }
 
-bool IncomingConnection::find(std::uint32_t number, const Ends& ends) {
+bool IncomingConnection::find(std::uint32_t number, std::size_t header_bytes, const Ends& ends) {
   if (settled_) return true;
   for (auto candidate = candidates_.begin(); candidate != candidates_.end();) {
-    const Look found = look(*candidate, number);
+    const Look found = look(*candidate, number, header_bytes);
     if (found == Look::next_frame) {
       connection_ = candidate->connection;
       settled_ = candidate->last;
@@ -224,21 +229,21 @@ bool IncomingConnection::may_still_come() {
 const FrameHeader* StreamReader::header(std::uint32_t number) {
   if (header_) return &*header_;
   // Its beginning may have come along with the frame before.
-  if (end_ == begin_ && !incoming_.find(number, ends_)) return nullptr;
-  if (end_ - begin_ < sizeof(FrameHeader)) {
-    make_room(header_offset);
-    receive_more(sizeof(FrameHeader) - (end_ - begin_) + along_);
-    if (end_ - begin_ < sizeof(FrameHeader)) return nullptr;
+  if (end_ == begin_ && !incoming_.find(number, sizes_.header, ends_)) return nullptr;
+  if (end_ - begin_ < sizes_.header) {
+    make_room(header_offset());
+    receive_more(sizes_.header - (end_ - begin_) + along_);
+    if (end_ - begin_ < sizes_.header) return nullptr;
   }
   FrameHeader arrived;
-  std::memcpy(&arrived, memory_.data() + begin_, sizeof(arrived));
-  if (arrived.number != number || arrived.bytes > slot_bytes_) {
+  std::memcpy(arrived.last(sizes_.header).data(), memory_.data() + begin_, sizes_.header);
+  if (arrived.number != number || arrived.bytes > sizes_.slot) {
     throw Error(ErrorCode::internal, "what arrived on a TCP connection is not the next frame",
                 {.rank = ends_.rank,
                  .peer = ends_.peer,
                  .remedy = "use the same version of rondo on every rank"});
   }
-  begin_ += sizeof(arrived);
+  begin_ += sizes_.header;
   left_ = arrived.bytes;
   handed_out_ = false;
   header_ = arrived;
@@ -254,7 +259,7 @@ std::size_t StreamReader::read(std::span<std::byte> destination) {
   if (ready < destination.size()) {
     // The memory is used up, so from here bytes go straight to their place. Where that completes
     // the frame, the beginning of the next one comes along.
-    begin_ = end_ = header_offset;
+    begin_ = end_ = header_offset();
     const bool ends_frame = left_ == destination.size();
     filled += receive(destination.subspan(ready), ends_frame ? ahead() : 0);
   }
@@ -284,12 +289,12 @@ void StreamReader::next() {
 /// How much to ask for beyond the current frame. After a long one that is only a header, so that
 /// the next payload can go straight to its place.
 std::size_t StreamReader::ahead() const {
-  return sizeof(FrameHeader) + (header_->bytes > short_bytes ? 0 : short_bytes);
+  return sizes_.header + (header_->bytes > short_bytes ? 0 : short_bytes);
 }
 
 /// Moves the bytes that have arrived to `offset`, so that there is room after them.
 void StreamReader::make_room(std::size_t offset) {
-  if (!memory_) memory_ = Buffer(payload_offset + slot_bytes_ + 2 * short_bytes, ends_);
+  if (!memory_) memory_ = Buffer(payload_offset + sizes_.slot + 2 * short_bytes, ends_);
   const std::size_t bytes = end_ - begin_;
   if (begin_ != offset && bytes > 0)
     std::memmove(memory_.data() + offset, memory_.data() + begin_, bytes);
@@ -312,7 +317,7 @@ std::size_t StreamReader::receive(std::span<std::byte> destination, std::size_t 
     return checked(
         ::recv(incoming_.descriptor(), destination.data(), destination.size(), MSG_DONTWAIT));
   }
-  make_room(header_offset);
+  make_room(header_offset());
   std::array<iovec, 2> parts{
       iovec{destination.data(), destination.size()},
       iovec{memory_.data() + end_, ahead},

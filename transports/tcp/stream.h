@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "core/base/fork.h"
+#include "core/transport/transport.h"
 #include "rondo/error.h"
 #include "transports/tcp/frame.h"
 
@@ -34,8 +35,8 @@ class StreamWriter {
  public:
   /// `absorbs`: send_from() copies what the kernel does not take, so that the peer need not read
   /// before this rank does. For use over a wire, which is slower than the copy.
-  StreamWriter(std::size_t slot_bytes, Ends ends, bool absorbs)
-      : slot_bytes_(slot_bytes), ends_(ends), absorbs_(absorbs), unsent_(slot_bytes, ends) {}
+  StreamWriter(const FrameSizes& sizes, Ends ends, bool absorbs)
+      : sizes_(sizes), ends_(ends), absorbs_(absorbs), unsent_(sizes.slot, ends) {}
 
   void connect(Connection connection) { connection_ = std::move(connection); }
   /// Frames that have not begun are sent on this connection instead.
@@ -46,10 +47,9 @@ class StreamWriter {
 
   /// The next frame's payload memory, or empty while there is none.
   std::span<std::byte> acquire();
-  void commit(std::size_t bytes, std::uint64_t fingerprint, std::uint32_t number);
+  void commit(std::size_t bytes, FrameTag tag, std::uint32_t number);
   /// As SendChannel::send_from(). finished() tells whether the frame it began is complete.
-  std::size_t send_from(std::span<const std::byte> bytes, std::uint64_t fingerprint,
-                        std::uint32_t number);
+  std::size_t send_from(std::span<const std::byte> bytes, FrameTag tag, std::uint32_t number);
   bool finished() const { return direct_left_ == 0; }
   /// Writes what the kernel takes. True when bytes moved.
   bool flush();
@@ -62,7 +62,7 @@ class StreamWriter {
 
   Connection connection_{};
   Connection next_{};  ///< null: none to move to
-  std::size_t slot_bytes_;
+  FrameSizes sizes_;
   Ends ends_;
   bool absorbs_;
   UnsentFrames unsent_;
@@ -90,7 +90,7 @@ class IncomingConnection {
   int descriptor() const { return connection_->get(); }
   /// Finds out on which connection frame `number` comes. False: it has not begun to. Throws
   /// Error{peer_lost} once it cannot come.
-  bool find(std::uint32_t number, const Ends& ends);
+  bool find(std::uint32_t number, std::size_t header_bytes, const Ends& ends);
 
  private:
   /// How long the peer's connection may still arrive after this end's has ended. Between two looks
@@ -104,7 +104,7 @@ class IncomingConnection {
   };
   enum class Look : std::uint8_t { nothing, next_frame, ended };
 
-  Look look(const Candidate& candidate, std::uint32_t number);
+  Look look(const Candidate& candidate, std::uint32_t number, std::size_t header_bytes);
   bool may_still_come();
 
   Connection connection_{};              ///< of the current frame
@@ -123,7 +123,7 @@ class IncomingConnection {
 /// beyond it waits in the reader's memory, so that the frame after a small one often costs none.
 class StreamReader {
  public:
-  StreamReader(std::size_t slot_bytes, Ends ends) : slot_bytes_(slot_bytes), ends_(ends) {}
+  StreamReader(const FrameSizes& sizes, Ends ends) : sizes_(sizes), ends_(ends) {}
 
   IncomingConnection& incoming() { return incoming_; }
   const IncomingConnection& incoming() const { return incoming_; }
@@ -146,10 +146,10 @@ class StreamReader {
   static constexpr std::size_t short_bytes = 4096;
   /// Up to here copying out of the reader's memory costs less than a second system call.
   static constexpr std::size_t copied_bytes = std::size_t{16} << 10;
-  // Where filling an empty memory begins: a header right before a payload that starts a cache line.
   static constexpr std::size_t payload_offset = 64;
-  static constexpr std::size_t header_offset = payload_offset - sizeof(FrameHeader);
 
+  /// Where filling an empty memory begins: a header right before a payload that starts a cache line.
+  std::size_t header_offset() const { return payload_offset - sizes_.header; }
   std::size_t receive(std::span<std::byte> destination, std::size_t ahead);
   std::size_t receive_more(std::size_t wanted);
   void make_room(std::size_t offset);
@@ -157,7 +157,7 @@ class StreamReader {
   std::size_t checked(ssize_t received) const;
 
   IncomingConnection incoming_{};
-  std::size_t slot_bytes_;
+  FrameSizes sizes_;
   Ends ends_;
   std::optional<FrameHeader> header_{};
   Buffer memory_{};        ///< for a slot and what is read ahead of it; made at first use

@@ -48,12 +48,17 @@ std::size_t slots_of(const TransportSettings& settings) {
   return 2 * static_cast<std::size_t>(usable_sockets(settings));
 }
 
+FrameSizes sizes_of(const TransportSettings& settings) {
+  return {.slot = choose_slot_bytes(settings, preferred_slot_bytes, slots_of(settings)),
+          .header = settings.checksum ? FrameSizes::checked_header : FrameSizes::plain_header};
+}
+
 class TcpTransport final : public Transport {
  public:
   explicit TcpTransport(const TransportSettings& settings)
       : settings_(settings),
         sockets_(usable_sockets(settings)),
-        slot_bytes_(choose_slot_bytes(settings, preferred_slot_bytes, slots_of(settings))),
+        sizes_(sizes_of(settings)),
         connector_(settings, [this](const Hello& hello, UniqueFd socket) {
           arrive(hello, std::move(socket));
         }) {}
@@ -69,11 +74,11 @@ class TcpTransport final : public Transport {
   bool looks_are_system_calls() const override { return true; }
   std::vector<rondo::Port> ports() const override { return connector_.ports(); }
   std::string address() const override { return to_text(connector_.contact()); }
-  std::size_t slot_bytes() const override { return slot_bytes_; }
-  std::size_t frame_header_bytes() const override { return sizeof(FrameHeader); }
+  std::size_t slot_bytes() const override { return sizes_.slot; }
+  std::size_t frame_header_bytes() const override { return sizes_.header; }
   int depth() const override { return 2 * sockets_; }
   int depth_of(std::size_t frame_bytes) const override {
-    return sockets_ * static_cast<int>(UnsentFrames::depth(slot_bytes_, frame_bytes));
+    return sockets_ * static_cast<int>(UnsentFrames::depth(sizes_.slot, frame_bytes));
   }
 
   void meet(std::vector<std::string> addresses) override {
@@ -83,7 +88,7 @@ class TcpTransport final : public Transport {
 
   SendChannel& sender(int peer, int lane) override {
     const auto [channel, is_new] = channels_.sender({peer, lane}, [&] {
-      return std::make_unique<TcpSendChannel>(slot_bytes_, sockets_, ends(peer), is_elsewhere(peer),
+      return std::make_unique<TcpSendChannel>(sizes_, sockets_, ends(peer), is_elsewhere(peer),
                                               backlog_);
     });
     if (is_new) {
@@ -140,7 +145,7 @@ class TcpTransport final : public Transport {
 
   TcpReceiveChannel& receiver_at(const End& end) {
     const auto make = [&] {
-      return std::make_unique<TcpReceiveChannel>(slot_bytes_, sockets_, ends(end.first));
+      return std::make_unique<TcpReceiveChannel>(sizes_, sockets_, ends(end.first));
     };
     return channels_.receiver(end, make).first;
   }
@@ -170,7 +175,7 @@ class TcpTransport final : public Transport {
                       .lane = end.second,
                       .socket = socket,
                       .sockets = sockets_,
-                      .slot_bytes = slot_bytes_};
+                      .slot_bytes = sizes_.slot};
     connector_.connect(
         contact, hello,
         [this, &channel, end, index](UniqueFd made) {
@@ -188,7 +193,7 @@ class TcpTransport final : public Transport {
 
   void arrive(const Hello& hello, UniqueFd socket) {
     TcpReceiveChannel& channel = receiver_at({hello.from, hello.lane});
-    if (hello.sockets != sockets_ || hello.slot_bytes != slot_bytes_) {
+    if (hello.sockets != sockets_ || hello.slot_bytes != sizes_.slot) {
       return channel.fail(different_settings(hello));
     }
     const auto index = static_cast<std::size_t>(hello.socket);
@@ -220,7 +225,7 @@ class TcpTransport final : public Transport {
     };
     return Error(ErrorCode::configuration,
                  "the peer uses " + describe(hello.sockets, hello.slot_bytes) + ", this rank " +
-                     describe(sockets_, slot_bytes_),
+                     describe(sockets_, sizes_.slot),
                  {.rank = settings_.rank,
                   .peer = hello.from,
                   .remedy = "set the same RONDO_SOCKETS and RONDO_SLOT_BYTES on every rank"});
@@ -239,7 +244,7 @@ class TcpTransport final : public Transport {
 
   TransportSettings settings_;
   int sockets_;
-  std::size_t slot_bytes_;
+  FrameSizes sizes_;
   std::vector<Contact> contacts_;
   Backlog backlog_;
   Channels channels_;

@@ -25,8 +25,6 @@
 #pragma once
 
 #include <algorithm>
-#include <array>
-#include <bit>
 #include <cstddef>
 #include <memory>
 #include <optional>
@@ -41,18 +39,47 @@
 namespace rondo::verbs {
 
 /// How a frame travels.
-enum class Travel : std::uint16_t {
+enum class Travel : std::uint8_t {
   staged,     ///< header and payload from slot to slot
   zero_copy,  ///< sent from the caller's memory, which is in use until the credit comes
   line        ///< written into a line
 };
 
+/// The last word of a header: the payload's bytes, the frame's number in its channel modulo 2^9,
+/// which is a check, and how it travels.
+class FrameTail {
+ public:
+  FrameTail() = default;
+  FrameTail(std::size_t bytes, std::uint64_t number, Travel travel)
+      : word_(static_cast<std::uint32_t>(bytes) | of_frame(number, travel)) {}
+
+  std::size_t bytes() const { return word_ & most_bytes; }
+  Travel travel() const { return static_cast<Travel>(word_ >> travel_shift); }
+  /// Whether it is of this frame, whatever its length.
+  bool is_of(std::uint64_t number, Travel travel) const {
+    return (word_ & ~most_bytes) == of_frame(number, travel);
+  }
+
+ private:
+  static constexpr std::uint32_t most_bytes = (1U << 21) - 1;
+  static constexpr int number_shift = 21;
+  static constexpr int travel_shift = 30;
+  static_assert(largest_slot_bytes <= most_bytes);
+
+  /// Never 0 for frames in lines.
+  static constexpr std::uint32_t of_frame(std::uint64_t number, Travel travel) {
+    return static_cast<std::uint32_t>(number & 0x1ff) << number_shift |
+           static_cast<std::uint32_t>(travel) << travel_shift;
+  }
+
+  std::uint32_t word_ = 0;
+};
+
 /// It precedes each frame's payload in both rings, and follows it in a line.
 struct FrameHeader {
   std::uint64_t fingerprint = 0;
-  std::uint32_t bytes = 0;   ///< of the payload
-  std::uint16_t number = 0;  ///< of the frame in its channel, modulo 2^16: a check
-  Travel travel = Travel::staged;
+  std::uint32_t checksum = 0;
+  FrameTail tail{};
 };
 static_assert(sizeof(FrameHeader) == 16 && std::is_trivially_copyable_v<FrameHeader>);
 
@@ -82,20 +109,14 @@ struct Slots {
 struct Line {
   static constexpr std::size_t bytes = 64;
   static constexpr std::size_t header_offset = bytes - sizeof(FrameHeader);
-  static constexpr std::size_t tail_offset = bytes - sizeof(std::uint32_t);
+  static constexpr std::size_t tail_offset = bytes - sizeof(FrameTail);
   static constexpr std::size_t longest_payload = 40;  ///< longer ones are 64-byte aligned
 
   static constexpr std::size_t payload_offset(std::size_t payload) {
     return header_offset - (payload + 7) / 8 * 8;
   }
-  /// The last of its header's words; never 0.
-  static std::uint32_t tail(std::uint64_t frame) {
-    const std::array<std::uint16_t, 2> words{static_cast<std::uint16_t>(frame),
-                                             static_cast<std::uint16_t>(Travel::line)};
-    return std::bit_cast<std::uint32_t>(words);
-  }
 };
-static_assert(offsetof(FrameHeader, number) == 12 && offsetof(FrameHeader, travel) == 14);
+static_assert(offsetof(FrameHeader, tail) == 12);
 
 class VerbsSendChannel;
 class VerbsReceiveChannel;

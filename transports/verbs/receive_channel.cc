@@ -1,6 +1,7 @@
 #include "transports/verbs/receive_channel.h"
 
 #include <atomic>
+#include <bit>
 #include <cstring>
 #include <string>
 #include <utility>
@@ -98,7 +99,9 @@ void VerbsReceiveChannel::peer_left(const HandshakeMessage& goodbye) {
 bool VerbsReceiveChannel::in_line() const {
   auto& tail = *reinterpret_cast<std::uint32_t*>(line() + Line::tail_offset);
   // acquire: the partner is the device, which has written what lies before the tail before it.
-  return std::atomic_ref(tail).load(std::memory_order_acquire) == Line::tail(number_);
+  const auto there =
+      std::bit_cast<FrameTail>(std::atomic_ref(tail).load(std::memory_order_acquire));
+  return there.is_of(number_, Travel::line);
 }
 
 bool VerbsReceiveChannel::arrived() const {
@@ -111,16 +114,18 @@ const Frame* VerbsReceiveChannel::head(bool is_line) {
   FrameHeader header;
   std::memcpy(&header, place + Slots::header_offset, sizeof(header));
   const std::size_t most = is_line ? Line::longest_payload : edge_.slots.bytes;
-  if (header.number != static_cast<std::uint16_t>(number_) || header.bytes > most) [[unlikely]] {
+  const std::size_t bytes = header.tail.bytes();
+  const Travel travel = header.tail.travel();
+  if (!header.tail.is_of(number_, travel) || bytes > most) [[unlikely]] {
     fail(error(ErrorCode::internal, "what arrived in a slot is not the next frame",
                "use the same version of rondo on every rank; look for stray writes in that "
                "process"));
     throw Error(*failure_);
   }
-  const std::size_t begin = is_line ? Line::payload_offset(header.bytes) : Slots::payload_offset;
-  frame_ = {header.fingerprint, {place + begin, header.bytes}};
+  const std::size_t begin = is_line ? Line::payload_offset(bytes) : Slots::payload_offset;
+  frame_ = {{header.fingerprint, header.checksum}, {place + begin, bytes}};
   holding_ = true;
-  head_travel_ = header.travel;
+  head_travel_ = travel;
   return &frame_;
 }
 

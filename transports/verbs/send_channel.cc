@@ -95,11 +95,9 @@ std::span<std::byte> VerbsSendChannel::acquire() {
   return {slot(number_) + Slots::payload_offset, edge_.slots.bytes};
 }
 
-void VerbsSendChannel::write_header(std::size_t bytes, std::uint64_t fingerprint, Travel travel) {
-  const FrameHeader header{.fingerprint = fingerprint,
-                           .bytes = static_cast<std::uint32_t>(bytes),
-                           .number = static_cast<std::uint16_t>(number_),
-                           .travel = travel};
+void VerbsSendChannel::write_header(std::size_t bytes, FrameTag tag, Travel travel) {
+  const FrameHeader header{
+      .fingerprint = tag.fingerprint, .checksum = tag.checksum, .tail = {bytes, number_, travel}};
   std::memcpy(slot(number_) + Slots::header_offset, &header, sizeof(header));
 }
 
@@ -116,26 +114,26 @@ void VerbsSendChannel::post(Send send) {
 }
 
 /// The line is composed at the slot's beginning, where the header of any frame ends it.
-void VerbsSendChannel::commit_line(std::size_t bytes, std::uint64_t fingerprint) {
+void VerbsSendChannel::commit_line(std::size_t bytes, FrameTag tag) {
   static_assert(Slots::header_offset == Line::header_offset);
   const std::size_t begin = Line::payload_offset(bytes);
   std::byte* const line = slot(number_);
   for (std::size_t done = 0; done < bytes; done += 8)  // no call, which takes longer
     std::memcpy(line + begin + done, line + Slots::payload_offset + done, 8);
-  write_header(bytes, fingerprint, Travel::line);
+  write_header(bytes, tag, Travel::line);
   post([&](Endpoint& endpoint) {
     endpoint.write({line + begin, Line::bytes - begin, endpoint.slots_key()},
                    edge_.slots.of(number_) * Line::bytes + begin);
   });
 }
 
-void VerbsSendChannel::commit(std::size_t bytes, std::uint64_t fingerprint) {
+void VerbsSendChannel::commit(std::size_t bytes, FrameTag tag) {
   if (failure_) throw Error(*failure_);
   if (!open_ || !may_send() || bytes > edge_.slots.bytes) {
     throw error(ErrorCode::internal, "commit() without acquire()", {});
   }
-  if (bytes <= Line::longest_payload) return commit_line(bytes, fingerprint);
-  write_header(bytes, fingerprint, Travel::staged);
+  if (bytes <= Line::longest_payload) return commit_line(bytes, tag);
+  write_header(bytes, tag, Travel::staged);
   post([&](Endpoint& endpoint) { endpoint.send(piece(endpoint, number_, bytes)); });
 }
 
@@ -153,8 +151,7 @@ std::optional<std::uint32_t> VerbsSendChannel::lent_key(RegionCache& regions,
   }
 }
 
-std::size_t VerbsSendChannel::send_from(std::span<const std::byte> bytes,
-                                        std::uint64_t fingerprint) {
+std::size_t VerbsSendChannel::send_from(std::span<const std::byte> bytes, FrameTag tag) {
   if (bytes.empty() || bytes.size() > edge_.slots.bytes)
     throw error(ErrorCode::internal, "send_from() takes frames of 1 byte to a slot", {});
   const std::span<std::byte> slot = acquire();
@@ -165,10 +162,10 @@ std::size_t VerbsSendChannel::send_from(std::span<const std::byte> bytes,
     key = lent_key(regions, bytes);
   if (!key) {
     std::memcpy(slot.data(), bytes.data(), bytes.size());
-    commit(bytes.size(), fingerprint);
+    commit(bytes.size(), tag);
     return bytes.size();
   }
-  write_header(bytes.size(), fingerprint, Travel::zero_copy);
+  write_header(bytes.size(), tag, Travel::zero_copy);
   post([&](Endpoint& endpoint) {
     endpoint.send(piece(endpoint, number_, 0), {bytes.data(), bytes.size(), *key});
   });

@@ -24,9 +24,9 @@ class VerbsSendChannel final : public SendChannel, public ChannelEnd {
   void begin(UniqueFd socket);
 
   std::span<std::byte> acquire() override;
-  void commit(std::size_t bytes, std::uint64_t fingerprint) override;
+  void commit(std::size_t bytes, FrameTag tag) override;
   bool sends_from_place() const override { return true; }
-  std::size_t send_from(std::span<const std::byte> bytes, std::uint64_t fingerprint) override;
+  std::size_t send_from(std::span<const std::byte> bytes, FrameTag tag) override;
   bool holds_places() const override { return true; }
   bool handed_over() const override;
   bool flushed() const override;
@@ -44,8 +44,8 @@ class VerbsSendChannel final : public SendChannel, public ChannelEnd {
   void peer_left(const HandshakeMessage& goodbye) override;
   void offer();
   bool may_send();
-  void write_header(std::size_t bytes, std::uint64_t fingerprint, Travel travel);
-  void commit_line(std::size_t bytes, std::uint64_t fingerprint);
+  void write_header(std::size_t bytes, FrameTag tag, Travel travel);
+  void commit_line(std::size_t bytes, FrameTag tag);
   template <class Send>
   void post(Send send);
   void look();

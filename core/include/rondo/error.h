@@ -18,7 +18,7 @@ enum class ErrorCode {
   timeout,           ///< a peer stayed silent past the deadline
   aborted,           ///< the communicator was aborted
   out_of_memory,     ///< no memory for channels or scratch
-  system,            ///< a system call failed
+  system,            ///< a system call failed, or data changed on its way between ranks
   internal,          ///< a bug in rondo
 };
 

@@ -98,6 +98,8 @@ struct Options {
   /// Every call that reduces floats accumulates in wide_type(), if there is one. Unset:
   /// RONDO_ACCUMULATE.
   std::optional<bool> accumulate_wide{};
+  /// Data that changes on its way between ranks is an Error{system}. Unset: RONDO_CHECKSUM.
+  std::optional<bool> checksum{};
 };
 
 /// What the ranks of a communicator that live have agreed on. Equal on all of them.

@@ -83,7 +83,9 @@ Facts facts_here(const Config& config, const Topology& around) {
   set_costs(costs_of(config.link_costs), facts.around);
   if (!config.transport.empty()) facts.passed_over.clear();  // the user has asked for it
   facts.reaches_memory = facts.reaches_memory && hosts.count() == 1;
-  facts.around.direct = around.ranks <= most_sharing_ranks && facts.reaches_memory;
+  facts.checksum = config.checksum;
+  facts.around.direct =
+      around.ranks <= most_sharing_ranks && facts.reaches_memory && !facts.checksum;
   return facts;
 }
 

@@ -14,6 +14,7 @@ struct Facts {
   std::string transport{};    ///< "shm", or "shm+tcp" in a host and between hosts; empty: one rank
   std::string passed_over{};  ///< better transports, and why they do not serve
   bool reaches_memory = false;  ///< the transport has a direct path
+  bool checksum = false;        ///< RONDO_CHECKSUM: calls go by messages
   std::size_t frame_bytes = 0;  ///< most that one message carries
 };
 

@@ -47,6 +47,7 @@ std::string no_direct_text(const Facts& facts, const Call& call,
   if (!selection.allows(call.collective, direct_name)) return by + ": direct is excluded";
   if (!facts.reaches_memory)
     return by + ": over " + facts.transport + " no rank can read another rank's memory";
+  if (facts.checksum) return by + ": RONDO_CHECKSUM=1";
   if (!facts.around.direct)
     return by + ": direct is for up to " + std::to_string(most_sharing_ranks) + " ranks";
   return by + ": the table has no direct path for this collective and size";
