@@ -160,7 +160,8 @@ std::shared_ptr<CommunicatorState> CommunicatorState::grow(int ranks,
        .algorithm = config().algorithm,
        .timeout = set_here ? watchdog_.timeout() : std::chrono::milliseconds{0},
        .reproducible = config().reproducible,
-       .accumulate_wide = config().accumulate_wide}));
+       .accumulate_wide = config().accumulate_wide,
+       .checksum = config().checksum}));
 }
 
 }  // namespace rondo::detail
