@@ -90,7 +90,7 @@ void Progress::step(Backoff& backoff) {
       note_progress();
       backoff.reset();
       // Others' progress must not hide that what is awaited stands still.
-      constexpr unsigned seldom = 1024;
+      constexpr unsigned seldom = 64;
       if (++busy_steps_ % seldom == 0) report_stall();
       if (lifetime_.control().failed()) throw lifetime_.control().failure();
     } else {

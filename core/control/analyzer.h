@@ -58,14 +58,17 @@ std::optional<Fault> find_departed(int reporter, const Stall& stall,
 /// The same, and every other possible reason.
 Verdict analyze(int reporter, const Stall& stall, const std::vector<RankReport>& rank_reports);
 
-/// What is told of a process whose connection ended: its kernel ended it, or the path broke.
+/// What is told of a process whose connection ended: its kernel ended it, or nobody knows.
 inline constexpr const char* words_of_death = " ended, died or was killed";
 inline constexpr const char* remedy_of_death =
     "look at the end of its output, or the kernel's log, for why; a rank that ends in order "
     "destroys its communicators first";
-inline constexpr const char* words_of_path =
-    " cannot be reached, but may live: the path of its control connection is broken: ";
-inline constexpr const char* remedy_of_path = "look at its machine, and at the network between";
+inline constexpr const char* words_of_unreached = " cannot be reached, but may live: ";
+inline constexpr const char* remedy_of_unreached =
+    "look at its machine, and at the network between";
+inline std::string broken_path(const std::string& why) {
+  return "the path of its control connection is broken: " + why;
+}
 
 /// "300 s", "0.25 s".
 std::string seconds(std::uint64_t milliseconds);

@@ -298,7 +298,7 @@ std::optional<Joined> try_once(const BootstrapPoint& point, const Hello& hello, 
     if (conversation.wait_for_welcome(limit)) return conversation.join_world();
     if (!conversation.greeted()) throw TryAgain("something that is not rondo listens there");
     conversation.give_up(allowed);
-    if (conversation.wait_for_welcome({Clock::now() + times::for_answer}))
+    if (conversation.wait_for_welcome({Clock::now() + times::for_answer, limit.given_up}))
       return conversation.join_world();
     throw TryAgain("the bootstrap service does not answer");
   } catch (const NotRondo& stranger) {
@@ -372,7 +372,7 @@ Standing join_standby(const BootstrapPoint& point, const Hello& hello, milliseco
       } catch (const NobodyThere&) {
         return {.is_dead = true};
       } catch (const Unreachable&) {
-        if (until(to_be_reached) <= times::between_tries) return {};
+        if (until(to_be_reached) <= times::between_tries) return {.is_unreachable = true};
       } catch (const TryAgain&) {
         // It may die in the middle of this, or a network may come back.
       }

@@ -27,8 +27,9 @@ Joined join_world(const BootstrapPoint& point, const Hello& hello,
 /// What became of joining a rank that may serve after the coordinator is lost.
 struct Standing {
   std::optional<Joined> joined{};
-  bool is_dead = false;      ///< its process has ended: its kernel refuses the connection
-  bool is_given_up = false;  ///< by the caller
+  bool is_dead = false;         ///< its process has ended: its kernel refuses the connection
+  bool is_unreachable = false;  ///< its machine does not answer
+  bool is_given_up = false;     ///< by the caller
 };
 /// Tries until it is welcomed, the process there is known to be dead, `allowed` has passed, or the
 /// descriptor `given_up` can be read. Throws Error{bootstrap} where it is refused for good.

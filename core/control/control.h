@@ -35,8 +35,9 @@ class ControlChannel {
   /// Collective over the ranks that live, also where the communicator has failed: everyone's blob,
   /// by rank, and nothing where a rank has died, has left or does not come. All get the same, and so
   /// the same view of who is there. The first rank to wait for `longest` ends the wait for all.
-  /// Throws Error{timeout} on a rank that the others went on without, and Error{peer_lost} where
-  /// nobody serves the job any more.
+  /// Throws Error{timeout} on a rank that the others went on without, and on all where those that came
+  /// are too few to go on; Error{peer_lost} where nobody serves the job any more; Error{aborted}
+  /// where this rank aborts meanwhile.
   virtual std::vector<std::optional<std::string>> exchange_living(
       const std::string& mine, std::chrono::milliseconds longest) = 0;
 

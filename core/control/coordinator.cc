@@ -24,6 +24,7 @@ CallReport newest_of(const CallReport& report) {
 Coordinator::Coordinator(std::vector<HostInfo> hosts, Deliver deliver)
     : hosts_(std::move(hosts)),
       fates_(hosts_.size(), Fate::present),
+      told_(hosts_.size()),
       deliver_(std::move(deliver)) {}
 
 void Coordinator::receive(int world_rank, const Message& message, Clock::time_point now) {
@@ -40,9 +41,9 @@ void Coordinator::receive(int world_rank, const Message& message, Clock::time_po
       message);
 }
 
-void Coordinator::died(int world_rank, Clock::time_point now, const std::string& path) {
+void Coordinator::died(int world_rank, Clock::time_point now, const std::string& unproven) {
   now_ = now;
-  if (!path.empty()) broken_paths_[world_rank] = path;
+  if (!unproven.empty()) unproven_[world_rank] = unproven;
   gone(world_rank, Fate::dead);
 }
 
@@ -95,7 +96,11 @@ void Coordinator::on(int from, const Open& message) {
   }
   const int self = member_of(group, from);
   if (self < 0) return;
-  group.members[static_cast<std::size_t>(self)].opened = true;
+  group.is_from_before = group.is_from_before || message.again != 0;
+  Member& own = group.members[static_cast<std::size_t>(self)];
+  if (!own.opened) own.left = false;  // it has not left, but only comes now
+  own.opened = true;
+  note_absent_from_before(group);
   const bool same = std::equal(
       group.members.begin(), group.members.end(), message.members.begin(), message.members.end(),
       [](const Member& member, int world_rank) { return member.world_rank == world_rank; });
@@ -114,6 +119,21 @@ void Coordinator::on(int from, const Open& message) {
     each.left = true;
     if (!group.fault) fail_for_gone(group, member);
   }
+}
+
+void Coordinator::on(int from, const Told&) {
+  told_[static_cast<std::size_t>(from)] = true;
+  for (auto& [number, group] : groups_) {
+    note_absent_from_before(group);
+    check_exchange(group);
+  }
+}
+
+/// Ranks that told this coordinator all they know, and not of this communicator, had left it before.
+void Coordinator::note_absent_from_before(Group& group) {
+  if (!group.is_from_before) return;
+  for (Member& member : group.members)
+    if (!member.opened && told_[static_cast<std::size_t>(member.world_rank)]) member.left = true;
 }
 
 void Coordinator::on(int from, const Stall& message) {
@@ -191,6 +211,7 @@ void Coordinator::on(int from, const Leave& message) {
   auto& member = group->members[self];
   member.opened = true;
   member.left = true;
+  member.late = false;
   member.compares = false;
   take_report(*group, self, message.report);
   check_diagnosis(*group);
@@ -257,10 +278,9 @@ void Coordinator::fail_for_gone(Group& group, std::size_t member) {
   };
   if (fates_[static_cast<std::size_t>(world_rank)] != Fate::dead)
     return tell(ErrorCode::peer_lost, " has left the job", "");
-  const auto path = broken_paths_.find(world_rank);
-  if (path == broken_paths_.end())
-    return tell(ErrorCode::peer_lost, words_of_death, remedy_of_death);
-  tell(ErrorCode::timeout, words_of_path + path->second, remedy_of_path);
+  const auto why = unproven_.find(world_rank);
+  if (why == unproven_.end()) return tell(ErrorCode::peer_lost, words_of_death, remedy_of_death);
+  tell(ErrorCode::timeout, words_of_unreached + why->second, remedy_of_unreached);
 }
 
 void Coordinator::fail(Group& group, Fault fault, int origin) {
@@ -324,12 +344,14 @@ void Coordinator::send(const Group& group, std::size_t member, const Message& me
   send_to(group, message, [wanted](const Member& each) { return &each == wanted; });
 }
 
+/// A late rank that lives is still to hear that the others went on.
 void Coordinator::erase_if_left(std::uint64_t number) {
   const Group* const group = find(number);
-  if (group != nullptr &&
-      std::ranges::all_of(group->members, [](const Member& member) { return member.left; })) {
-    groups_.erase(number);
-  }
+  const auto is_done = [&](const Member& member) {
+    const bool is_there = fates_[static_cast<std::size_t>(member.world_rank)] == Fate::present;
+    return member.left && !(member.late && is_there);
+  };
+  if (group != nullptr && std::ranges::all_of(group->members, is_done)) groups_.erase(number);
 }
 
 }  // namespace rondo::control

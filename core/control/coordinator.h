@@ -26,9 +26,9 @@ class Coordinator {
   Coordinator(std::vector<HostInfo> hosts, Deliver deliver);
 
   void receive(int world_rank, const Message& message, Clock::time_point now);
-  /// The connection of `world_rank` ended without Bye. `path`: it broke, in these words, so the
-  /// rank's process may live; empty: its kernel ended it.
-  void died(int world_rank, Clock::time_point now, const std::string& path = {});
+  /// The connection of `world_rank` ended without Bye. `unproven`: why nobody knows whether its
+  /// process has ended; empty: it has.
+  void died(int world_rank, Clock::time_point now, const std::string& unproven = {});
   /// The service goes. The ranks that stay are told which ranks have left, in case they wait for
   /// one of these.
   void tell_of_departed();
@@ -60,7 +60,8 @@ class Coordinator {
     Clock::time_point deadline{};
   };
   struct Group {
-    std::uint64_t number = 0;  ///< of its communicator
+    std::uint64_t number = 0;     ///< of its communicator
+    bool is_from_before = false;  ///< it was made under another coordinator
     std::vector<Member> members{};
     std::optional<Fault> fault{};
     int origin = -1;             ///< the member that failed it itself and needs no message
@@ -74,6 +75,7 @@ class Coordinator {
   void on(int from, const Open& message);
   void on(int from, const Blob& message);
   void on(int from, const Blobs& message);
+  void on(int from, const Told& message);
   void on(int from, const ExchangeExpired& message);
   void on(int from, const Stall& message);
   void on(int from, const Answer& message);
@@ -101,6 +103,7 @@ class Coordinator {
   void complete_exchange(Group& group, std::uint64_t round);
   std::string obstacle_for_those_who_came(const Group& group) const;
   void answer_decided(Group& group);
+  void note_absent_from_before(Group& group);
   void fail_for_absent(Group& group);
   static void end_exchange_of_all(Group& group);
   void go_on_without_late(Group& group, std::uint64_t milliseconds);
@@ -114,7 +117,8 @@ class Coordinator {
 
   std::vector<HostInfo> hosts_;
   std::vector<Fate> fates_;
-  std::map<int, std::string> broken_paths_{};  ///< to ranks that are dead for all others
+  std::vector<bool> told_;  ///< ranks that came from another coordinator and have said all
+  std::map<int, std::string> unproven_{};  ///< ranks that are dead for all others, and why not
   Deliver deliver_;
   std::map<std::uint64_t, Group> groups_;
   std::uint64_t diagnoses_ = 0;

@@ -94,13 +94,13 @@ void Coordinator::complete_exchange(Group& group, std::uint64_t round) {
   send_to(group, message, [](const Member& member) { return !member.left; });
 }
 
-/// The death of a rank that is late, or whose path broke, is not proven.
+/// Nobody knows whether a rank that is late has ended.
 std::string Coordinator::obstacle_for_those_who_came(const Group& group) const {
   std::vector<int> come;
   std::vector<int> may_live;
   for (std::size_t member = 0; member < group.members.size(); ++member) {
     const Member& each = group.members[member];
-    const bool is_unproven = each.late || broken_paths_.contains(each.world_rank);
+    const bool is_unproven = each.late || unproven_.contains(each.world_rank);
     if (each.blob) come.push_back(static_cast<int>(member));
     if (each.blob || is_unproven) may_live.push_back(static_cast<int>(member));
   }
@@ -148,7 +148,7 @@ void Coordinator::on(int from, const ExchangeExpired& message) {
                      group->members.size(), missing.front()));
 }
 
-/// The ranks that have not come are out: the others must be able to go on, and to know with whom.
+/// The ranks that have not come are out: the others go on, if they are enough, and know with whom.
 void Coordinator::go_on_without_late(Group& group, std::uint64_t milliseconds) {
   std::vector<int> late;
   for (std::size_t member = 0; member < group.members.size(); ++member) {
@@ -158,8 +158,8 @@ void Coordinator::go_on_without_late(Group& group, std::uint64_t milliseconds) {
   if (late.empty()) return;
   if (!group.fault)
     fail(group, fault_for_all(ErrorCode::timeout,
-                              "the ranks agreed without " + rank_list(late) +
-                                  ", which did not take part within " + seconds(milliseconds),
+                              rank_list(late) + " did not come to agree() or shrink() within " +
+                                  seconds(milliseconds),
                               "find out what " + rank_list(late) + " did instead",
                               group.members.size(), late.front()));
   for (const int member : late) {

@@ -2,8 +2,10 @@
 // core/control.
 #pragma once
 
+#include <deque>
 #include <mutex>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "core/control/member_channel.h"
@@ -26,9 +28,13 @@ class LinkedChannels {
     channels_.add(channel);
     tell(channel);
   }
-  void remove(const MemberChannel& channel) {
+  void remove(MemberChannel& channel) {
     const std::lock_guard lock(mutex_);
     channels_.remove(channel);
+    auto news = channel.last_news();
+    if (news.empty()) return;
+    gone_.push_back(std::move(news));
+    if (gone_.size() > most_gone) gone_.pop_front();
   }
   void with(std::uint64_t number, auto&& action) {
     const std::lock_guard lock(mutex_);
@@ -38,12 +44,12 @@ class LinkedChannels {
     const std::lock_guard lock(mutex_);
     return link_ == Link::there;
   }
-  /// All channels, and those to come, learn of it. `words`: the path that broke, of Link::lost; why
-  /// none came, of Link::gone.
+  /// All channels, and those to come, learn of it. `words`: of Link::lost, why its process may live;
+  /// of Link::gone, why none came.
   void conclude(Link link, const std::string& words = {}) {
     const std::lock_guard lock(mutex_);
     link_ = link;
-    (link == Link::lost ? path_ : why_) = words;
+    (link == Link::lost ? unproven_ : why_) = words;
     channels_.for_each([this](MemberChannel& channel) { tell(channel); });
   }
   /// Another coordinator is there. What the channels tell it.
@@ -51,26 +57,34 @@ class LinkedChannels {
     const std::lock_guard lock(mutex_);
     link_ = Link::there;
     std::vector<Message> news;
+    for (const auto& of_channel : gone_)
+      news.insert(news.end(), of_channel.begin(), of_channel.end());
     channels_.for_each([&](MemberChannel& channel) {
       for (Message& message : channel.service_came()) news.push_back(std::move(message));
     });
+    news.emplace_back(Told{});
     return news;
   }
 
  private:
+  /// Other ranks may still wait for what the last exchanges of a channel decided, after this rank
+  /// has destroyed its communicator: as many as they can be behind.
+  static constexpr std::size_t most_gone = 8;
+
   void tell(MemberChannel& channel) const {
     if (link_ == Link::left) channel.service_left();
-    if (link_ == Link::lost || link_ == Link::gone) channel.service_lost(path_);
+    if (link_ == Link::lost || link_ == Link::gone) channel.service_lost(unproven_);
     if (link_ == Link::gone) channel.service_gone(why_);
   }
 
   /// Held while a channel is called, so that remove() waits for it. It is taken before a channel's
   /// own mutex and TcpControl's.
   std::mutex mutex_;
-  ChannelMap channels_;      ///< under mutex_
-  Link link_ = Link::there;  ///< under mutex_
-  std::string path_{};       ///< under mutex_
-  std::string why_{};        ///< under mutex_
+  ChannelMap channels_;                      ///< under mutex_
+  std::deque<std::vector<Message>> gone_{};  ///< news of channels that are gone; under mutex_
+  Link link_ = Link::there;                  ///< under mutex_
+  std::string unproven_{};                   ///< under mutex_
+  std::string why_{};                        ///< under mutex_
 };
 
 }  // namespace rondo::control

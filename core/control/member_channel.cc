@@ -57,22 +57,29 @@ std::optional<Blobs> MemberChannel::swap_blobs(const Blob& mine,
   std::unique_lock lock(mutex_);
   exchanges_.of_all.reset();  // of one that was given up
   exchanges_.pending = mine;
+  exchanges_.interrupted = false;
   lock.unlock();
   transport_->post(mine);
   lock.lock();
   const auto has_come = [&] {
     return of_all ? exchanges_.of_all.has_value() : exchanges_.of_living.round >= mine.round;
   };
-  const auto ready = [&] { return has_come() || !unserved_.empty() || (of_all && failure_); };
+  const auto ready = [&] {
+    return has_come() || !unserved_.empty() ||
+           (of_all ? failure_.has_value() : exchanges_.interrupted);
+  };
   if (!changed_.wait_for(lock, longest, ready)) {
+    const ExchangeExpired expired{.communicator = number_,
+                                  .milliseconds = static_cast<std::uint64_t>(longest.count())};
+    exchanges_.expired = expired;
     lock.unlock();
-    transport_->post(ExchangeExpired{.communicator = number_,
-                                     .milliseconds = static_cast<std::uint64_t>(longest.count())});
+    transport_->post(expired);
     lock.lock();
     // Who lives answers at once. If the coordinator does not, another one may take over.
     wait_awake(changed_, lock, of_all ? times::for_answer : times::for_takeover, ready);
   }
   exchanges_.pending.reset();
+  exchanges_.expired.reset();
   // An exchange that was complete before a failure came is still complete.
   if (!has_come()) return std::nullopt;
   return of_all ? std::exchange(exchanges_.of_all, std::nullopt) : exchanges_.of_living;
@@ -101,7 +108,7 @@ std::vector<std::optional<std::string>> MemberChannel::exchange_living(
   const std::uint64_t round = exchanges_.of_living.round + 1;
   lock.unlock();
   const auto blobs = swap_blobs({.communicator = number_, .round = round, .bytes = mine}, longest);
-  if (!blobs) throw nobody_serves();
+  if (!blobs) throw reason_for_no_blobs();
   if (!blobs->refusal.empty())
     throw Error(ErrorCode::timeout, "the ranks cannot agree: " + blobs->refusal,
                 {.rank = rank_, .remedy = "start the job anew once all machines reach each other"});
@@ -118,10 +125,12 @@ std::vector<std::optional<std::string>> MemberChannel::exchange_living(
   return all;
 }
 
-Error MemberChannel::nobody_serves() const {
+Error MemberChannel::reason_for_no_blobs() const {
   int peer = -1;
   const auto service = describe_service(peer);
   const std::lock_guard lock(mutex_);
+  if (exchanges_.interrupted)
+    return {ErrorCode::aborted, "agree() or shrink() was aborted on this rank", {.rank = rank_}};
   return {ErrorCode::peer_lost,
           "the ranks cannot agree: " +
               (unserved_.empty() ? service + ", which serves the job, does not answer" : unserved_),
@@ -158,6 +167,9 @@ Failure MemberChannel::failure_message(const Error& error) const {
 void MemberChannel::fail(const Error& error) noexcept {
   try {
     if (set_failure(error)) transport_->post(failure_message(error));
+    const std::lock_guard lock(mutex_);
+    exchanges_.interrupted = error.code() == ErrorCode::aborted;
+    changed_.notify_all();
   } catch (...) {
     // No memory for words: the flag alone still stops this rank. The others stop when it leaves.
     failed_.store(true, std::memory_order_release);
@@ -357,25 +369,37 @@ void MemberChannel::service_gone(const std::string& why) {
   changed_.notify_all();
 }
 
-void MemberChannel::service_lost(const std::string& path) {
+void MemberChannel::service_lost(const std::string& unproven) {
   if (left_.load(std::memory_order_relaxed)) return;
   int peer = -1;
   const auto service = describe_service(peer);
-  if (path.empty()) {
+  if (unproven.empty()) {
     set_failure(Error(ErrorCode::peer_lost, service + words_of_death,
                       {.peer = peer, .remedy = remedy_of_death}));
   } else {
-    set_failure(Error(ErrorCode::timeout, service + words_of_path + path,
-                      {.peer = peer, .remedy = remedy_of_path}));
+    set_failure(Error(ErrorCode::timeout, service + words_of_unreached + unproven,
+                      {.peer = peer, .remedy = remedy_of_unreached}));
   }
 }
 
 std::vector<Message> MemberChannel::service_came() {
-  std::vector<Message> news{open()};
+  Open again = open();
+  again.again = 1;
+  std::vector<Message> news{again};
   const std::lock_guard lock(mutex_);
-  if (exchanges_.of_living.round > 0) news.emplace_back(exchanges_.of_living);
+  const Blobs& last = exchanges_.of_living;
+  // Where the others went on without this rank, it may have missed what they said since.
+  if (last.round > 0 && index_of(last.missing, rank_) < 0) news.emplace_back(last);
   if (exchanges_.pending) news.emplace_back(*exchanges_.pending);
+  if (exchanges_.expired) news.emplace_back(*exchanges_.expired);
   if (left_.load(std::memory_order_relaxed)) news.emplace_back(Leave{.communicator = number_});
+  return news;
+}
+
+std::vector<Message> MemberChannel::last_news() {
+  std::vector<Message> news = service_came();
+  const std::lock_guard lock(mutex_);
+  if (exchanges_.of_living.round == 0) return {};
   return news;
 }
 

@@ -63,23 +63,27 @@ class MemberChannel final : public ControlChannel {
   void overdue();
   /// The coordinator's process ended in order: this channel goes on without it.
   void service_left();
-  /// The connection to the coordinator ended, and another one may come. `path`: as
+  /// The connection to the coordinator ended, and another one may come. `unproven`: as
   /// Coordinator::died() has it.
-  void service_lost(const std::string& path);
+  void service_lost(const std::string& unproven);
   /// None comes: `why`.
   void service_gone(const std::string& why);
   /// Another one has come. What it is to know, in this order.
   std::vector<Message> service_came();
+  /// What another one that comes later is to know of this channel, which goes. Empty: nothing.
+  std::vector<Message> last_news();
 
  private:
   /// Its exchanges with the other ranks.
   struct Exchanges {
-    std::optional<Blobs> of_all{};  ///< one of all ranks that is complete
-    Blobs of_living{};              ///< the last one among the living; round 0: none yet
-    std::optional<Blob> pending{};  ///< what it waits for
+    std::optional<Blobs> of_all{};             ///< one of all ranks that is complete
+    Blobs of_living{};                         ///< the last one among the living; round 0: none yet
+    std::optional<Blob> pending{};             ///< what it waits for
+    std::optional<ExchangeExpired> expired{};  ///< it has waited for long
+    bool interrupted = false;                  ///< by an abort of this rank, while it waits
   };
   std::optional<Blobs> swap_blobs(const Blob& mine, std::chrono::milliseconds longest);
-  Error nobody_serves() const;
+  Error reason_for_no_blobs() const;
   void report(const Stall& stall);
   bool fails_for_departed(const Stall& stall);
   void conclude_alone(const Stall& stall);

@@ -182,7 +182,7 @@ void fields_of(Value& value, Archive& archive) {
   } else if constexpr (std::is_same_v<T, Refused>) {
     archive(value.retry, value.peer, value.message, value.remedy);
   } else if constexpr (std::is_same_v<T, Open>) {
-    archive(value.communicator, value.members);
+    archive(value.communicator, value.members, value.again);
   } else if constexpr (std::is_same_v<T, Blob>) {
     archive(value.communicator, value.round, value.bytes);
   } else if constexpr (std::is_same_v<T, Blobs>) {

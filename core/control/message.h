@@ -37,7 +37,10 @@ struct CallReport {
 struct Open {
   std::uint64_t communicator = 0;
   std::vector<std::int32_t> members{};
+  std::uint8_t again = 0;  ///< 1: it had the channel under a coordinator that was lost
 };
+/// It has told a new coordinator all that it knows of the time before.
+struct Told {};
 /// Its part of an exchange.
 struct Blob {
   std::uint64_t communicator = 0;
@@ -160,7 +163,7 @@ struct Closing {};
 /// The index is the kind on the wire: append only, or raise protocol_version.
 using Message = std::variant<Credential, Hello, BootstrapExpired, Welcome, Refused, Closing, Open,
                              Blob, ExchangeExpired, Stall, Answer, Leave, Bye, Blobs, Query, Note,
-                             Failure, Compare, Alike, Departed>;
+                             Failure, Compare, Alike, Departed, Told>;
 
 /// The communicator that a message is about; std::nullopt for those of the bootstrap and Bye.
 std::optional<std::uint64_t> communicator_of(const Message& message);

@@ -1,17 +1,15 @@
 #include "core/control/roll_call.h"
 
 #include <algorithm>
+#include <boost/asio/post.hpp>
+#include <memory>
 #include <utility>
 
-#include "core/base/text.h"
+#include "core/control/analyzer.h"
 #include "core/control/times.h"
 
 namespace rondo::control {
-namespace {
-
 using boost::system::error_code;
-
-}  // namespace
 
 RollCall::RollCall(boost::asio::io_context& io, std::vector<Standby> standbys,
                    const std::vector<int>& dead, std::function<void()> done)
@@ -41,6 +39,66 @@ std::vector<int> RollCall::all_that_are(Presence presence) const {
   return ranks;
 }
 
+namespace {
+
+/// A connection that is closed at once, and the wait for it.
+struct Question : std::enable_shared_from_this<Question> {
+  Question(boost::asio::io_context& io, Standby place, std::function<void(Presence)> then)
+      : socket(io), timer(io), standby(std::move(place)), done(std::move(then)) {}
+
+  void ask(std::chrono::milliseconds limit) {
+    error_code error;
+    const auto address = boost::asio::ip::make_address(standby.address, error);
+    const auto self = shared_from_this();
+    if (error)  // a name: nobody can be asked
+      return boost::asio::post(socket.get_executor(), [self] { self->done(Presence::unknown); });
+    socket.async_connect({address, standby.port}, [self, limit](const error_code& refused) {
+      self->timer.cancel();
+      self->answered(refused, limit);
+    });
+    timer.expires_after(limit);
+    timer.async_wait([self](const error_code& cancelled) {
+      error_code ignored;
+      if (!cancelled) self->socket.close(ignored);
+    });
+  }
+
+  void answered(const error_code& refused, std::chrono::milliseconds limit) {
+    if (refused == boost::asio::error::connection_refused) return done(Presence::dead);
+    if (refused) return done(Presence::unknown);
+    if (std::exchange(is_second, true)) return done(Presence::alive);
+    error_code ignored;
+    socket.close(ignored);
+    timer.expires_after(times::grace);
+    timer.async_wait([self = shared_from_this(), limit](const error_code&) { self->ask(limit); });
+  }
+
+  boost::asio::ip::tcp::socket socket;
+  boost::asio::steady_timer timer;
+  const Standby standby;
+  const std::function<void(Presence)> done;
+  bool is_second = false;
+};
+
+}  // namespace
+
+void ask_for_presence(boost::asio::io_context& io, const Standby& standby,
+                      std::chrono::milliseconds limit, std::function<void(Presence)> done) {
+  std::make_shared<Question>(io, standby, std::move(done))->ask(limit);
+}
+
+/// A process that ends closes its connections. All else needs a proof: a reset may be that of a
+/// network, or of a connection that this process has ended.
+void explain_end(boost::asio::io_context& io, const Standby& standby, const Stream::Ending& ending,
+                 std::function<void(const std::string& unproven)> then) {
+  if (ending.why.empty()) return then("");
+  if (ending.by_network) return then(broken_path(ending.why));
+  ask_for_presence(io, standby, times::farewell,
+                   [then = std::move(then), why = ending.why](Presence presence) {
+                     then(presence == Presence::dead ? "" : "its control connection ended: " + why);
+                   });
+}
+
 std::string obstacle_to_going_on(const std::vector<int>& come, const std::vector<int>& may_live) {
   const bool has_lowest = !come.empty() && come.front() == may_live.front();
   if (2 * come.size() + (has_lowest ? 1 : 0) > may_live.size()) return {};
@@ -63,44 +121,29 @@ void RollCall::ask_in(std::chrono::milliseconds pause) {
 }
 
 void RollCall::ask() {
-  for (const Presence presence : {Presence::unknown, Presence::alive})
-    for (const int rank : all_that_are(presence)) ask(rank);
+  // Those that are alive are on their way: a question now and then shows whether they died.
+  constexpr unsigned seldom = 10;
+  for (const int rank : all_that_are(Presence::unknown)) ask(rank);
+  if (++rounds_ % seldom == 0)
+    for (const int rank : all_that_are(Presence::alive)) ask(rank);
+  ask_in(awake_step);  // also where check() throws, for want of memory say
   check();
-  if (done_) ask_in(awake_step);
 }
 
-/// One connection, which is closed at once.
-struct RollCall::Question {
-  explicit Question(boost::asio::io_context& io) : socket(io), limit(io) {}
-  boost::asio::ip::tcp::socket socket;
-  boost::asio::steady_timer limit;
-};
-
 void RollCall::ask(int rank) {
-  const Standby& standby = standbys_[static_cast<std::size_t>(rank)];
-  error_code error;
-  const auto address = boost::asio::ip::make_address(standby.address, error);
-  if (error || asked_[static_cast<std::size_t>(rank)]) return;
-  asked_[static_cast<std::size_t>(rank)] = true;
-  const auto question = std::make_shared<Question>(io_);
-  question->socket.async_connect({address, standby.port},
-                                 [this, rank, question](const error_code& refused) {
-                                   question->limit.cancel();
-                                   asked_[static_cast<std::size_t>(rank)] = false;
-                                   if (done_) answered(rank, refused);
-                                 });
-  question->limit.expires_after(times::for_machine);
-  question->limit.async_wait([question](const error_code& cancelled) {
-    error_code ignored;
-    if (!cancelled) question->socket.close(ignored);
+  const auto at = static_cast<std::size_t>(rank);
+  if (standbys_[at].address.empty() || asked_[at]) return;
+  asked_[at] = true;
+  ask_for_presence(io_, standbys_[at], times::for_machine, [this, rank, at](Presence presence) {
+    asked_[at] = false;
+    if (done_) answered(rank, presence);
   });
 }
 
-void RollCall::answered(int rank, const error_code& error) {
+void RollCall::answered(int rank, Presence presence) {
   Presence& known = presence_[static_cast<std::size_t>(rank)];
-  if (known == Presence::come || known == Presence::dead) return;
-  if (error == boost::asio::error::connection_refused) known = Presence::dead;
-  if (!error) known = Presence::alive;
+  if (known == Presence::come || known == Presence::dead || presence == Presence::unknown) return;
+  known = presence;
   check();
 }
 
@@ -112,8 +155,9 @@ void RollCall::check() {
   const bool waits =
       (some_alive && passed < times::for_rank) || (some_unknown && passed < times::for_machine);
   if (waits) return;
+  done_();
+  done_ = nullptr;
   timer_.cancel();
-  std::exchange(done_, nullptr)();
 }
 
 }  // namespace rondo::control

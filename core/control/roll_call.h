@@ -3,7 +3,7 @@
 //
 // A process that has ended refuses connections to the port where it listened, by its kernel. So a
 // refusal proves a death, as the end of a connection does. Silence proves nothing: the network may be
-// cut between two parts that both live, and only one of them may go on. See may_go_on().
+// cut between two parts that both live, and only one of them may go on. See obstacle_to_going_on().
 #pragma once
 
 #include <boost/asio/io_context.hpp>
@@ -17,6 +17,7 @@
 
 #include "core/base/awake.h"
 #include "core/control/message.h"
+#include "core/control/stream.h"
 
 namespace rondo::control {
 
@@ -27,6 +28,17 @@ enum class Presence : std::uint8_t {
   dead,     ///< its kernel refuses them
   come,
 };
+
+/// Asks the kernel of the process that listens at `standby`, and calls `done` on the io_context, about
+/// `limit` from now at the latest. Never at once. A process that is about to end still takes
+/// connections for a moment, so who is alive is asked twice.
+void ask_for_presence(boost::asio::io_context& io, const Standby& standby,
+                      std::chrono::milliseconds limit, std::function<void(Presence)> done);
+
+/// Calls `then` with why the process may live whose connection has ended so; empty: it has ended. May
+/// call it at once.
+void explain_end(boost::asio::io_context& io, const Standby& standby, const Stream::Ending& ending,
+                 std::function<void(const std::string& unproven)> then);
 
 /// Empty where the ranks `come` may go on without the rest: they are more than half of those that may
 /// live, or half of them and with the lowest one. So of several parts one goes on at most. Else why
@@ -47,13 +59,16 @@ class RollCall {
   /// Once it is done: empty, or why those who have come must not go on.
   std::string obstacle() const;
   std::vector<int> all_that_are(Presence presence) const;
+  /// Of a rank that has not come: empty where its process has ended, as Coordinator::died() has it.
+  std::string why_unproven(std::size_t rank) const {
+    return presence_[rank] == Presence::dead ? "" : "it did not come to the process that took over";
+  }
 
  private:
-  struct Question;
   void ask_in(std::chrono::milliseconds pause);
   void ask();
   void ask(int rank);
-  void answered(int rank, const boost::system::error_code& error);
+  void answered(int rank, Presence presence);
   void check();
 
   boost::asio::io_context& io_;
@@ -62,6 +77,7 @@ class RollCall {
   std::vector<bool> asked_;     ///< and has not answered yet
   std::function<void()> done_;  ///< empty: it is done
   boost::asio::steady_timer timer_;
+  unsigned rounds_ = 0;
   AwakeClock clock_{};
   const AwakeClock::Clock::time_point begin_ = clock_.now();
 };

@@ -9,6 +9,7 @@
 #include "core/base/log.h"
 #include "core/base/text.h"
 #include "core/control/admission.h"
+#include "core/control/analyzer.h"
 #include "core/control/attendance.h"
 #include "core/control/coordinator.h"
 #include "core/control/credential.h"
@@ -206,6 +207,10 @@ void Service::Server::introduce(const ConnectionPointer& connection, const Hello
                                .message = "the job there is complete: all " +
                                           std::to_string(by_rank_.size()) + " ranks have joined"});
   }
+  // In a takeover a rank may come again, where a path broke for a moment.
+  const HostInfo* const holder = holder_of(hello.rank);
+  if (roll_call_ && holder != nullptr && same_process(*holder, hello.host))
+    drop(by_rank_[static_cast<std::size_t>(hello.rank)]);
   if (const auto objection = objection_to(hello, ranks_, holder_of(hello.rank))) {
     turned_away_ = objection->message;
     refused_.warn("turned a process away: " + turned_away_);
@@ -243,13 +248,12 @@ void Service::Server::go_on() {
     return fail_bootstrap({.message = obstacle,
                            .remedy = "start the job anew once all its machines reach each other"});
   }
-  log(LogLevel::info, -1,
-      "host " + host_.hostname + ", pid " + std::to_string(host_.pid) +
-          " coordinates the job from here on, as the process that did so is lost");
+  log(LogLevel::info, -1, "process " + std::to_string(host_.pid) + " coordinates from here on");
   begin();
   count();
   for (std::size_t rank = 0; rank < by_rank_.size(); ++rank)
-    if (by_rank_[rank] == nullptr) coordinator_->died(static_cast<int>(rank), clock_.now());
+    if (by_rank_[rank] == nullptr)
+      coordinator_->died(static_cast<int>(rank), clock_.now(), roll_call_->why_unproven(rank));
 }
 
 void Service::Server::begin() {
@@ -280,8 +284,12 @@ void Service::Server::closed(const ConnectionPointer& connection, const Stream::
   }
   if (connection->departed) return;
   if (coordinator_) {
-    coordinator_->died(connection->hello.rank, clock_.now(), ending.by_network ? ending.why : "");
-    arm_ticker();
+    const int rank = connection->hello.rank;
+    explain_end(io_, world_.standbys[static_cast<std::size_t>(rank)], ending,
+                [this, rank](const std::string& unproven) {
+                  coordinator_->died(rank, clock_.now(), unproven);
+                  arm_ticker();
+                });
   } else if (roll_call_) {
     roll_call_->note_gone(connection->hello.rank);
   } else {

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <boost/asio/ip/address.hpp>
 #include <cstdint>
+#include <set>
 
 #include "core/base/text.h"
 #include "core/control/times.h"
@@ -14,7 +15,7 @@
 namespace rondo::control {
 namespace {
 
-/// Ranks that do not answer before this one gives up: each of them takes time.
+/// Ranks or machines that do not answer before this one gives up: each of them takes time.
 constexpr std::size_t most_silent = 2;
 
 bool is_loopback(const std::string& address) {
@@ -24,24 +25,41 @@ bool is_loopback(const std::string& address) {
 }
 
 /// On several hosts, an address of the machine itself leads other ranks to another process.
-std::vector<Standby> reachable(std::vector<Standby> standbys, const std::vector<HostInfo>& hosts) {
+/// The port of the coordinator's process serves to learn whether that has ended.
+std::vector<Standby> reachable(const Welcome& world, const BootstrapPoint& point) {
+  const std::vector<HostInfo>& hosts = world.hosts;
   const bool one_host = std::ranges::all_of(
       hosts, [&](const HostInfo& host) { return host.host == hosts.front().host; });
+  std::vector<Standby> standbys = world.standbys;
   standbys.resize(hosts.size());
-  for (Standby& standby : standbys)
+  for (std::size_t rank = 0; rank < hosts.size(); ++rank) {
+    Standby& standby = standbys[rank];
     if (!one_host && is_loopback(standby.address)) standby = {};
+    if (standby.address.empty() && same_process(hosts[rank], world.service))
+      standby = {.address = point.address, .port = point.port};
+  }
   return standbys;
 }
 
 }  // namespace
 
-Succession::Succession(int rank, const Secret& secret, const Welcome& world, UnforkedFd listening)
+Succession::Succession(int rank, const BootstrapPoint& point, const Welcome& world,
+                       UnforkedFd listening)
     : rank_(rank),
-      secret_(secret),
+      secret_(point.secret),
       hosts_(world.hosts),
-      standbys_(reachable(world.standbys, world.hosts)),
+      standbys_(reachable(world, point)),
       listening_(std::move(listening)),
-      given_up_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {}
+      given_up_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
+  if (!given_up_)
+    throw Error(ErrorCode::system, "out of file descriptors while joining the other ranks",
+                {.remedy = "raise the limit of open files (ulimit -n)"});
+}
+
+void Succession::note_dead(const HostInfo& process) {
+  for (int rank = 0; rank < std::ssize(hosts_); ++rank)
+    if (same_process(hosts_[static_cast<std::size_t>(rank)], process)) dead_.push_back(rank);
+}
 
 void Succession::give_up() {
   const std::uint64_t one = 1;
@@ -64,10 +82,13 @@ std::shared_ptr<Service> Succession::serve() {
 
 std::optional<Succession::Found> Succession::find() {
   std::vector<int> silent;
+  std::set<std::string> silent_hosts;
   for (int rank = 0; rank < std::ssize(hosts_) && silent.size() < most_silent; ++rank) {
     const Standby& standby = standbys_[static_cast<std::size_t>(rank)];
     const bool is_own = rank == rank_;
+    const std::string& host = hosts_[static_cast<std::size_t>(rank)].host;
     if (standby.address.empty() || std::ranges::count(dead_, rank) > 0) continue;
+    if (silent_hosts.contains(host) && !is_own) continue;
     if (is_own && !listening_) continue;
     if (is_given_up()) return std::nullopt;
     const BootstrapPoint point{.address = standby.address, .port = standby.port, .secret = secret_};
@@ -81,6 +102,7 @@ std::optional<Succession::Found> Succession::find() {
     if (standing.is_given_up) return std::nullopt;
     if (standing.joined) return Found{*std::move(standing.joined), std::move(service), point};
     (standing.is_dead ? dead_ : silent).push_back(rank);
+    if (standing.is_unreachable) silent_hosts.insert(host);
   }
   throw Error(ErrorCode::bootstrap,
               "no rank took over from the process that served the job" +

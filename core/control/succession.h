@@ -14,8 +14,8 @@ namespace rondo::control {
 
 class Succession {
  public:
-  /// `listening` is at this rank's place in `world`.
-  Succession(int rank, const Secret& secret, const Welcome& world, UnforkedFd listening);
+  /// `point`: where this rank found the first coordinator. `listening` is at its own place in `world`.
+  Succession(int rank, const BootstrapPoint& point, const Welcome& world, UnforkedFd listening);
 
   struct Found {
     Joined joined{};
@@ -25,6 +25,8 @@ class Succession {
   /// Blocks until this rank has come to the next coordinator, which may be this process. Empty after
   /// give_up(). Throws Error{bootstrap} where there is none that may go on. One thread at a time.
   std::optional<Found> find();
+  /// The ranks of this process have ended, as its kernel said.
+  void note_dead(const HostInfo& process);
   /// Ends find(), now and later. Any thread.
   void give_up();
 

@@ -1,4 +1,4 @@
-// A world of processes: a control thread per rank, connected to the service at rank 0.
+// A world of processes: a control thread per rank, connected to the process that coordinates.
 #include <algorithm>
 #include <boost/asio/post.hpp>
 #include <boost/asio/steady_timer.hpp>
@@ -6,9 +6,9 @@
 
 #include "core/base/awake.h"
 #include "core/base/socket_options.h"
+#include "core/control/analyzer.h"
 #include "core/control/connect.h"
 #include "core/control/control.h"
-#include "core/control/coordinator.h"
 #include "core/control/linked_channels.h"
 #include "core/control/served.h"
 #include "core/control/service.h"
@@ -38,15 +38,15 @@ class TcpControl final : public Control,
                          public ControlTransport,
                          public std::enable_shared_from_this<TcpControl> {
  public:
-  TcpControl(Joined joined, int rank, const Secret& secret, std::chrono::milliseconds deadline,
-             std::shared_ptr<Service> service)
+  TcpControl(Joined joined, int rank, const BootstrapPoint& point,
+             std::chrono::milliseconds deadline, std::shared_ptr<Service> service)
       : rank_(rank),
-        secret_(secret),
+        secret_(point.secret),
         deadline_(deadline),
         hosts_(joined.welcome.hosts),
         served_by_(joined.welcome.service),
         service_(std::move(service)),
-        succession_(rank, secret, joined.welcome, std::move(joined.standby)) {
+        succession_(rank, point, joined.welcome, std::move(joined.standby)) {
     begin(std::move(joined));
     thread_ = named_thread("rondo-control", [this] { run_handlers(io_); });
   }
@@ -176,16 +176,18 @@ class TcpControl final : public Control,
     if (in_order) return channels_.conclude(Link::left);
     // As the service does with a rank that is gone without a word.
     const auto timer = std::make_shared<asio::steady_timer>(io_, times::grace);
-    const std::string path = ending.by_network ? ending.why : "";
-    timer->async_wait([this, timer, path](const error_code&) {
-      channels_.conclude(Link::lost, path);
-      follow();
+    const std::string unproven = ending.by_network ? broken_path(ending.why) : "";
+    const bool is_dead = ending.why.empty();  // only a process's end ends a connection in order
+    timer->async_wait([this, timer, unproven, is_dead](const error_code&) {
+      channels_.conclude(Link::lost, unproven);
+      follow(is_dead);
     });
   }
 
   /// To the next coordinator. Blocks this thread, which has nothing else to do without one.
-  void follow() {
+  void follow(bool is_dead) {
     try {
+      if (is_dead) succession_.note_dead(service());
       std::optional<Succession::Found> found = succession_.find();
       if (!found) return;
       HostInfo server = found->joined.welcome.service;
@@ -193,7 +195,7 @@ class TcpControl final : public Control,
       {
         const std::lock_guard lock(mutex_);
         served_by_ = std::move(server);
-        if (found->service) service_ = Served::all()->join(found->point, std::move(found->service));
+        if (found->service) service_ = all_served_->join(found->point, std::move(found->service));
         served_ = true;  // what is posted from here on follows the news
       }
       for (const Message& news : channels_.link_again()) stream_->send(encode(news));
@@ -217,6 +219,8 @@ class TcpControl final : public Control,
 
   LinkedChannels channels_;
   Succession succession_;
+  const std::shared_ptr<Served> all_served_ =
+      Served::all();  ///< this thread may outlive the static
 
   asio::io_context io_{1};
   /// Its thread ends with this, not with the connection.
@@ -249,7 +253,7 @@ std::shared_ptr<Control> meet(const BootstrapPoint& point, int rank, int ranks, 
   }
   auto joined = control::join_world(target, {.rank = rank, .ranks = ranks, .host = host}, deadline);
   return std::make_shared<control::TcpControl>(
-      std::move(joined), rank, point.secret, deadline,
+      std::move(joined), rank, target, deadline,
       service ? served.join(point, std::move(service)) : nullptr);
 }
 

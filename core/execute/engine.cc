@@ -120,7 +120,12 @@ bool Engine::run_messages(Queue<Operation*>& queue) {
 
 bool Engine::run(Operation& operation) {
   grow_scratch(*operation.prepared);
-  bool moved = channels_.write_on();
+  if (channels_.write_on()) {
+    moved_in_place_ = true;
+    // Else it may be of another operation. Where all is done but for what was sent, it counts.
+    if (operation.base >= operation.prepared->instances()) note_move(operation);
+  }
+  bool moved = false;
   while (run_window(operation)) moved = true;
   return moved;
 }

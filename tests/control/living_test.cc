@@ -163,6 +163,48 @@ TEST_CASE("of two parts of a world one goes on, and never both") {
   }
 }
 
+TEST_CASE("a late rank hears that the others went on, also after they have left") {
+  Ranks world;
+  Speakers job(world);
+  for (int rank = 0; rank < ranks; ++rank) job.open(rank);
+  for (const int rank : {0, 1, 3}) job.speak(rank);
+  job.say(0, ExchangeExpired{.communicator = number, .milliseconds = 10});
+  for (const int rank : {0, 1, 3}) job.say(rank, Leave{.communicator = number});
+  job.speak(2);
+  REQUIRE(world.heard[2].size() == 1);
+  check(world.heard[2].front(), 1U << 2);
+}
+
+TEST_CASE("ranks that left a communicator before the coordinator was lost are not waited for") {
+  for (const bool told_first : {false, true}) {
+    Ranks world;
+    Speakers job(world);
+    const auto tell = [&](int rank, bool has_it) {
+      if (has_it) job.say(rank, Open{.communicator = number, .members = everyone, .again = 1});
+      job.say(rank, Told{});
+    };
+    if (told_first) tell(1, false);
+    for (const int rank : {0, 2, 3}) {
+      tell(rank, true);
+      job.speak(rank);
+    }
+    if (!told_first) {
+      CHECK(world.heard[0].empty());
+      tell(1, false);
+    }
+    for (const int rank : {0, 2, 3}) {
+      REQUIRE(world.heard[rank].size() == 1);
+      check(world.heard[rank].front(), 1U << 1);
+    }
+    // A communicator that is made afterwards waits for all.
+    const auto later = number + 1;
+    for (int rank = 0; rank < ranks; ++rank)
+      job.say(rank, Open{.communicator = later, .members = everyone});
+    for (int rank = 1; rank < ranks; ++rank) job.say(rank, Blob{.communicator = later, .round = 1});
+    CHECK(world.heard[1].size() == (0U));
+  }
+}
+
 TEST_CASE("a coordinator that lost most ranks by a broken path must not go on, nor by lateness") {
   for (const bool late : {false, true}) {
     Ranks world;

@@ -147,7 +147,9 @@ class Communicator : public TypedCalls<Communicator> {
   void revoke(const std::string& reason = {}) noexcept { abort(reason); }
   /// Collective over the ranks that live; works after a failure, too. It goes by the control
   /// channel. Waits for each rank until that comes, dies, leaves, or is late by the timeout. Late
-  /// ranks count as lost: their next agree() or shrink() throws Error{timeout}.
+  /// ranks count as lost: their next agree() or shrink() throws Error{timeout}. So it does on all
+  /// ranks where those that came are too few to go on (core/control/README.md). abort() ends the wait
+  /// of its own rank.
   Agreed agree(std::uint64_t flags = ~std::uint64_t{0});
   /// Collective over the ranks that live; works after a failure, too. A communicator of them, in the
   /// same order. It is made on all of them, or the same Error is thrown on all. This communicator

@@ -17,10 +17,13 @@ namespace {
 /// Runs `body` without Python's lock, if this thread holds it: the work that it waits for may need
 /// it.
 void without_python_lock(const std::function<void()>& body) {
+  struct Unlocked {
+    PyThreadState* const state = PyEval_SaveThread();
+    ~Unlocked() { PyEval_RestoreThread(state); }
+  };
   if (!Py_IsInitialized() || !PyGILState_Check()) return body();
-  PyThreadState* const state = PyEval_SaveThread();
+  const Unlocked unlocked;
   body();
-  PyEval_RestoreThread(state);
 }
 
 }  // namespace
@@ -98,6 +101,14 @@ c10::intrusive_ptr<c10d::Backend> Backend::split(const c10::intrusive_ptr<c10d::
                                       static_cast<int>(ranks.size()), timeout, name);
 }
 
+void Backend::throw_other_ranks_lost(const std::vector<int>& lost) const {
+  std::string list;
+  for (const int rank : lost) list += (list.empty() ? "" : ", ") + std::to_string(rank);
+  throw rondo::Error(rondo::ErrorCode::invalid_argument,
+                     "a rank excludes others than those that are lost, which are [" + list + "]",
+                     {.rank = rank_, .remedy = "shrink_group([" + list + "]) on every rank"});
+}
+
 c10::intrusive_ptr<c10d::Backend> Backend::shrink(const std::vector<std::int64_t>& excluded,
                                                   int flags,
                                                   const c10::intrusive_ptr<Options>& options) {
@@ -105,15 +116,12 @@ c10::intrusive_ptr<c10d::Backend> Backend::shrink(const std::vector<std::int64_t
   try {
     if ((flags & ends_calls) != 0) group_->communicator.revoke("by shrink_group()");
     rondo::Communicator fewer;
-    without_python_lock([&] { fewer = group_->communicator.shrink(); });
-    const std::int64_t lost = size_ - fewer.size();
-    if (lost != static_cast<std::int64_t>(excluded.size()))
-      throw rondo::Error(
-          rondo::ErrorCode::invalid_argument,
-          std::to_string(excluded.size()) + " ranks were to be excluded, but " +
-              std::to_string(lost) + " are lost",
-          {.rank = rank_,
-           .remedy = "shrink_group() with the ranks that the errors name; ranks that live stay"});
+    without_python_lock([&] {
+      const std::vector<int> lost = group_->communicator.agree().lost;
+      const bool same = std::ranges::equal(lost, excluded);
+      if (group_->communicator.agree(same ? 1 : 0).flags != 1) throw_other_ranks_lost(lost);
+      fewer = group_->communicator.shrink();
+    });
     const std::string name =
         options && !options->group_name.empty() ? options->group_name : group_->name + ", shrunk";
     return c10::make_intrusive<Backend>(

@@ -102,6 +102,7 @@ class Backend : public c10d::Backend {
   WorkHandle launch(Plan plan, const TorchOptions& options);
   WorkHandle launch(Plan plan, std::chrono::milliseconds timeout, bool asynchronous);
   WorkHandle message(Tensors& tensors, int peer, bool sends);
+  [[noreturn]] void throw_other_ranks_lost(const std::vector<int>& lost) const;
   Plan plan_all_gather(Tensors& outputs, const at::Tensor& input) const;
   void report_missing(const std::vector<std::string>& keys, const std::string& verdict,
                       std::chrono::milliseconds timeout, bool all);
