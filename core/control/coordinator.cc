@@ -126,6 +126,7 @@ void Coordinator::on(int from, const Told&) {
   for (auto& [number, group] : groups_) {
     note_absent_from_before(group);
     check_exchange(group);
+    resume_expiry(group);
   }
 }
 
@@ -246,6 +247,7 @@ void Coordinator::gone(int world_rank, Fate fate) {
     if (missed && fate == Fate::dead) lose(group, static_cast<std::size_t>(self));
     if (missed && fate == Fate::departed) fail_for_gone(group, static_cast<std::size_t>(self));
     check_exchange(group);
+    resume_expiry(group);
     if (!group.fault) answer_comparisons(group);
     numbers.push_back(number);
   }

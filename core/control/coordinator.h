@@ -66,7 +66,8 @@ class Coordinator {
     std::optional<Fault> fault{};
     int origin = -1;             ///< the member that failed it itself and needs no message
     std::optional<Loss> loss{};  ///< a member's death; the others are notified at the deadline
-    Blobs decided{};             ///< the newest exchange among the living; round 0: none yet
+    std::optional<std::pair<int, ExchangeExpired>> expired{};  ///< said before all had told
+    Blobs decided{};  ///< the newest exchange among the living; round 0: none yet
     std::optional<Diagnosis> diagnosis{};
     std::optional<std::pair<int, Stall>> next{};  ///< asked during the diagnosis
   };
@@ -104,6 +105,8 @@ class Coordinator {
   std::string obstacle_for_those_who_came(const Group& group) const;
   void answer_decided(Group& group);
   void note_absent_from_before(Group& group);
+  bool awaits_news(const Group& group) const;
+  void resume_expiry(Group& group);
   void fail_for_absent(Group& group);
   static void end_exchange_of_all(Group& group);
   void go_on_without_late(Group& group, std::uint64_t milliseconds);

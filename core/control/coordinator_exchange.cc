@@ -132,6 +132,10 @@ void Coordinator::on(int from, const ExchangeExpired& message) {
   const auto [group, self] = sender_of(message.communicator, from);
   // Without a blob of its own: they went out in the meantime, and nothing has expired.
   if (group == nullptr || !group->members[self].blob) return;
+  if (awaits_news(*group)) {
+    group->expired = {from, message};
+    return;
+  }
   if (group->members[self].blob->round != 0)
     return go_on_without_late(*group, message.milliseconds);
   std::vector<int> missing;
@@ -146,6 +150,20 @@ void Coordinator::on(int from, const ExchangeExpired& message) {
        fault_for_all(ErrorCode::bootstrap, std::move(text),
                      "make the communicator on every rank, or raise RONDO_BOOTSTRAP_TIMEOUT",
                      group->members.size(), missing.front()));
+}
+
+/// Ranks that came from another coordinator may still say that they wait in this exchange, too.
+bool Coordinator::awaits_news(const Group& group) const {
+  return group.is_from_before && std::ranges::any_of(group.members, [&](const Member& member) {
+           const auto rank = static_cast<std::size_t>(member.world_rank);
+           return fates_[rank] == Fate::present && !told_[rank];
+         });
+}
+
+void Coordinator::resume_expiry(Group& group) {
+  if (!group.expired || awaits_news(group)) return;
+  const auto [from, message] = *std::exchange(group.expired, std::nullopt);
+  on(from, message);
 }
 
 /// The ranks that have not come are out: the others go on, if they are enough, and know with whom.

@@ -175,6 +175,25 @@ TEST_CASE("a late rank hears that the others went on, also after they have left"
   check(world.heard[2].front(), 1U << 2);
 }
 
+// Each of them waited for so long that it tells a new coordinator at once.
+TEST_CASE("nobody is late before all have told a new coordinator what they wait for") {
+  Ranks world;
+  Speakers job(world);
+  job.coordinator.died(0, job.now);
+  for (const int rank : {1, 2, 3}) {
+    CHECK(world.heard[1].empty());
+    job.say(rank, Open{.communicator = number, .members = everyone, .again = 1});
+    if (rank != 3) job.speak(rank);  // 3 computes
+    if (rank != 3) job.say(rank, ExchangeExpired{.communicator = number, .milliseconds = 8});
+    job.say(rank, Told{});
+  }
+  for (const int rank : {1, 2}) {
+    REQUIRE(world.heard[rank].size() == 1);
+    check(world.heard[rank].front(), 1U << 0 | 1U << 3);
+    CHECK(world.heard[rank].front().refusal.empty());
+  }
+}
+
 TEST_CASE("ranks that left a communicator before the coordinator was lost are not waited for") {
   for (const bool told_first : {false, true}) {
     Ranks world;

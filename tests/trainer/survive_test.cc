@@ -67,7 +67,7 @@ TEST_CASE("a training survives two kills, and its losses are those of an undistu
       CHECK(ended.status == 0);
       CHECK(contains(ended.output, "--- step 70: kill -9 of rank 2, process "));
       CHECK(contains(ended.output, "; 3 ranks go on from step "));
-      CHECK(contains(ended.output, "--- step 140: kill -9 of rank 1, process "));
+      CHECK(contains(ended.output, "--- step 140: kill -9 of rank 0, process "));
       CHECK(contains(ended.output, "; 2 ranks go on from step "));
       CHECK(contains(ended.output, "step 200/200"));
       CHECK(contains(ended.error, "was killed by signal 9 (SIGKILL); 2 ranks are left\n"));

@@ -66,9 +66,9 @@ void Output::say(const std::string& text) {
 bool Output::congested() const { return output_.congested() || error_.congested(); }
 
 bool Output::idle() const {
-  return output_.idle() && error_.idle() &&
+  return output_.over() && error_.over() &&
          std::all_of(files_.begin(), files_.end(),
-                     [](const auto& file) { return file.second->idle(); });
+                     [](const auto& file) { return file.second->over(); });
 }
 
 LineCutter& Output::cutter(Source source) {

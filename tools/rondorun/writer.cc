@@ -53,8 +53,12 @@ void Writer::give_up(int error) {
   is_broken_ = true;
   waiting_.clear();
   written_ = 0;
-  if (broken_)
-    loop_.after(std::chrono::milliseconds(0), [broken = broken_, error] { broken(error); });
+  if (!broken_) return;
+  *is_to_tell_ = true;
+  loop_.after(std::chrono::milliseconds(0), [broken = broken_, is_to_tell = is_to_tell_, error] {
+    *is_to_tell = false;
+    broken(error);
+  });
 }
 
 }  // namespace rondo::launch

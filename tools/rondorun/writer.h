@@ -2,6 +2,7 @@
 #pragma once
 
 #include <functional>
+#include <memory>
 #include <string>
 #include <string_view>
 
@@ -23,6 +24,8 @@ class Writer {
 
   void write(std::string_view bytes);
   bool idle() const { return written_ == waiting_.size(); }
+  /// Idle, and nobody is still to hear that it is broken.
+  bool over() const { return idle() && !*is_to_tell_; }
   /// True when so much waits that its sources should wait as well.
   bool congested() const { return waiting_.size() - written_ > congestion_bytes; }
   bool broken() const { return is_broken_; }
@@ -40,6 +43,7 @@ class Writer {
   std::function<void(int error)> broken_;
   bool terminal_;
   bool is_broken_ = false;
+  std::shared_ptr<bool> is_to_tell_ = std::make_shared<bool>(false);  ///< the timer outlives this
   std::string waiting_;  ///< bytes before written_ have been written
   std::size_t written_ = 0;
 };
