@@ -189,8 +189,8 @@ def test_a_group_shrinks_where_a_rank_was_killed():
             with each:
                 status = each.status()
                 expected = -signal.SIGKILL if rank == victim else 0
-                require(status == expected, rank, status, each.log)
-                require(rank == victim or f"size 2 sum {3.0 - victim}" in each.text, each.log)
+                require(status == expected, (rank, status), each.log)
+                require(rank == victim or f"size 2 sum {3.0 - victim}" in each.text, rank, each.log)
 
 
 PYTHON_SURVIVES = """
@@ -224,9 +224,10 @@ def test_python_programs_agree_and_shrink_where_any_rank_was_killed():
         for rank, each in enumerate(ranks):
             with each:
                 status = each.status()
-                require(status == (-signal.SIGKILL if rank == victim else 0), rank, status, each.log)
-                require(rank == victim or f"flags 6 lost [{victim}] size 2 sum {3 - victim}" in
-                        each.text, each.log)
+                expected = -signal.SIGKILL if rank == victim else 0
+                require(status == expected, (rank, status), each.log)
+                words = f"flags 6 lost [{victim}] size 2 sum {3 - victim}"
+                require(rank == victim or words in each.text, rank, each.log)
 
 
 def test_ctrl_c_ends_a_training_whole():
