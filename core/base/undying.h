@@ -6,11 +6,11 @@
 
 namespace rondo {
 
-/// A new T, for a static reference: threads that still run while the process ends may use it. Its
-/// memory goes with the process.
-template <class T>
-T& undying(T value) {
-  return *std::make_unique<T>(std::move(value)).release();
+/// A new T, made of `parts`, for a static reference: threads that still run while the process ends may
+/// use it. Its memory goes with the process.
+template <class T, class... Parts>
+T& undying(Parts&&... parts) {
+  return *std::make_unique<T>(std::forward<Parts>(parts)...).release();
 }
 
 }  // namespace rondo

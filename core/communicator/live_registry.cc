@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "core/base/exit.h"
+#include "core/base/undying.h"
 
 namespace rondo::detail {
 namespace {
@@ -37,7 +38,7 @@ struct Living {
 };
 
 Living& living() {
-  static Living& living = *std::make_unique<Living>().release();
+  static Living& living = undying<Living>();
   return living;
 }
 

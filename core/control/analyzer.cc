@@ -218,6 +218,13 @@ Fault fault_for_all(ErrorCode code, std::string message, std::string remedy, std
           .call = std::vector<std::string>(ranks)};
 }
 
+std::string obstacle_to_going_on(const std::vector<int>& come, const std::vector<int>& may_live) {
+  const bool has_lowest = !come.empty() && come.front() == may_live.front();
+  if (2 * come.size() + (has_lowest ? 1 : 0) > may_live.size()) return {};
+  return "only " + std::to_string(come.size()) + " of " + std::to_string(may_live.size()) +
+         " ranks that may live have come: the network is cut, or a machine or a rank stands still";
+}
+
 std::string seconds(std::uint64_t milliseconds) {
   std::array<char, 32> text{};
   std::snprintf(text.data(), text.size(), "%.6g s", static_cast<double>(milliseconds) / 1000);

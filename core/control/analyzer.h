@@ -70,6 +70,11 @@ inline std::string broken_path(const std::string& why) {
   return "the path of its control connection is broken: " + why;
 }
 
+/// Empty where the ranks `come` may go on without the rest: they are more than half of those that may
+/// live, or half of them and with the lowest one. So of several parts one goes on at most. Else why
+/// not, in words. `may_live`: the ranks whose death is not proven, in order.
+std::string obstacle_to_going_on(const std::vector<int>& come, const std::vector<int>& may_live);
+
 /// "300 s", "0.25 s".
 std::string seconds(std::uint64_t milliseconds);
 

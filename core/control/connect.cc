@@ -82,12 +82,6 @@ bool wait_for(int descriptor, short events, const Limit& limit) {
   }
 }
 
-Error no_descriptors() {
-  return {ErrorCode::system,
-          "out of file descriptors while joining the other ranks",
-          {.remedy = "raise the limit of open files (ulimit -n)"}};
-}
-
 /// On one machine a connection to a free port can reach itself, when the kernel picks that very
 /// port for its own end.
 bool is_connected_to_itself(int descriptor) {
@@ -338,6 +332,12 @@ Error maker_ended(const BootstrapPoint& point, const Hello& hello) {
 }
 
 }  // namespace
+
+Error no_descriptors() {
+  return {ErrorCode::system,
+          "out of file descriptors while joining the other ranks",
+          {.remedy = "raise the limit of open files (ulimit -n)"}};
+}
 
 Joined join_world(const BootstrapPoint& point, const Hello& hello, milliseconds allowed) {
   const auto deadline = Clock::now() + allowed;

@@ -19,6 +19,9 @@ struct Joined {
   UnforkedFd standby{};  ///< listens at the Hello's standby; made where that named none
 };
 
+/// This process has no descriptor left to join the other ranks.
+Error no_descriptors();
+
 /// Tries until it is welcomed, refused for good, or `deadline` from now has passed. The service may
 /// start later than the ranks that connect to it. Throws Error{bootstrap}.
 Joined join_world(const BootstrapPoint& point, const Hello& hello,

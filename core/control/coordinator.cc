@@ -98,7 +98,7 @@ void Coordinator::on(int from, const Open& message) {
   if (self < 0) return;
   group.is_from_before = group.is_from_before || message.again != 0;
   Member& own = group.members[static_cast<std::size_t>(self)];
-  if (!own.opened) own.left = false;  // it has not left, but only comes now
+  if (!own.opened && !own.late) own.left = false;  // it has not left, but only comes now
   own.opened = true;
   note_absent_from_before(group);
   const bool same = std::equal(

@@ -6,7 +6,6 @@
 
 #include "core/base/text.h"
 #include "core/control/coordinator.h"
-#include "core/control/roll_call.h"
 
 namespace rondo::control {
 
@@ -28,9 +27,12 @@ void Coordinator::on(int from, const Blobs& message) {
       message.bytes.size() != group->members.size())
     return;
   group->decided = message;
-  for (const std::int32_t member : message.missing)
-    if (member >= 0 && static_cast<std::size_t>(member) < group->members.size())
-      group->members[static_cast<std::size_t>(member)].left = true;
+  for (const std::int32_t missing : message.missing) {
+    if (missing < 0 || static_cast<std::size_t>(missing) >= group->members.size()) continue;
+    Member& member = group->members[static_cast<std::size_t>(missing)];
+    member.left = true;
+    member.late = fates_[static_cast<std::size_t>(member.world_rank)] == Fate::present;
+  }
   answer_decided(*group);
   check_exchange(*group);
 }

@@ -80,7 +80,7 @@ void MemberChannel::fail(const Error& error) noexcept {
   try {
     if (set_failure(error)) transport_->post(failure_message(error));
     const std::lock_guard lock(mutex_);
-    exchanges_.interrupted = error.code() == ErrorCode::aborted;
+    if (error.code() == ErrorCode::aborted) exchanges_.interrupted = true;
     changed_.notify_all();
   } catch (...) {
     // No memory for words: the flag alone still stops this rank. The others stop when it leaves.

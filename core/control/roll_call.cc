@@ -99,13 +99,6 @@ void explain_end(boost::asio::io_context& io, const Standby& standby, const Stre
                    });
 }
 
-std::string obstacle_to_going_on(const std::vector<int>& come, const std::vector<int>& may_live) {
-  const bool has_lowest = !come.empty() && come.front() == may_live.front();
-  if (2 * come.size() + (has_lowest ? 1 : 0) > may_live.size()) return {};
-  return "only " + std::to_string(come.size()) + " of " + std::to_string(may_live.size()) +
-         " ranks that may live have come: the network is cut, or a machine or a rank stands still";
-}
-
 std::string RollCall::obstacle() const {
   std::vector<int> may_live;
   for (std::size_t rank = 0; rank < presence_.size(); ++rank)

@@ -3,7 +3,8 @@
 //
 // A process that has ended refuses connections to the port where it listened, by its kernel. So a
 // refusal proves a death, as the end of a connection does. Silence proves nothing: the network may be
-// cut between two parts that both live, and only one of them may go on. See obstacle_to_going_on().
+// cut between two parts that both live, and only one of them may go on. See obstacle_to_going_on()
+// in analyzer.h.
 #pragma once
 
 #include <boost/asio/io_context.hpp>
@@ -39,11 +40,6 @@ void ask_for_presence(boost::asio::io_context& io, const Standby& standby,
 /// call it at once.
 void explain_end(boost::asio::io_context& io, const Standby& standby, const Stream::Ending& ending,
                  std::function<void(const std::string& unproven)> then);
-
-/// Empty where the ranks `come` may go on without the rest: they are more than half of those that may
-/// live, or half of them and with the lowest one. So of several parts one goes on at most. Else why
-/// not, in words. `may_live`: the ranks whose death is not proven, in order.
-std::string obstacle_to_going_on(const std::vector<int>& come, const std::vector<int>& may_live);
 
 /// Used on the thread of its io_context only, which is destroyed after it.
 class RollCall {

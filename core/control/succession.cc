@@ -51,9 +51,7 @@ Succession::Succession(int rank, const BootstrapPoint& point, const Welcome& wor
       standbys_(reachable(world, point)),
       listening_(std::move(listening)),
       given_up_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
-  if (!given_up_)
-    throw Error(ErrorCode::system, "out of file descriptors while joining the other ranks",
-                {.remedy = "raise the limit of open files (ulimit -n)"});
+  if (!given_up_) throw no_descriptors();
 }
 
 void Succession::note_dead(const HostInfo& process) {

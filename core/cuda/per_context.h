@@ -6,6 +6,7 @@
 #include <mutex>
 #include <utility>
 
+#include "core/base/undying.h"
 #include "core/cuda/contexts.h"
 #include "core/cuda/handles.h"
 
@@ -54,7 +55,7 @@ class PerContext {
   }
   /// Global, as contexts are; never destroyed: graphs hold kernels for as long as they like.
   static PerContext& instance() {
-    static PerContext& instance = *std::make_unique<PerContext>().release();
+    static PerContext& instance = undying<PerContext>();
     return instance;
   }
 

@@ -9,7 +9,8 @@
 namespace rondo {
 
 std::shared_ptr<DeviceBlocks> DeviceBlocks::of_process() {
-  static const auto& blocks = undying(std::make_shared<DeviceBlocks>());
+  static const auto& blocks =
+      undying<std::shared_ptr<DeviceBlocks>>(std::make_shared<DeviceBlocks>());
   return blocks;
 }
 

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "core/base/exit.h"
+#include "core/base/undying.h"
 
 namespace rondo::nccl {
 namespace {
@@ -25,7 +26,7 @@ struct Table {
 };
 
 Table& table() {
-  static Table& table = *std::make_unique<Table>().release();
+  static Table& table = undying<Table>();
   return table;
 }
 

@@ -9,6 +9,7 @@
 #include <variant>
 
 #include "core/base/log.h"
+#include "core/base/undying.h"
 #include "core/cuda/handles.h"
 #include "core/cuda/segments.h"
 #include "core/memory/device_blocks.h"
@@ -71,7 +72,7 @@ struct Blocks {
 };
 
 Blocks& blocks() {
-  static Blocks& blocks = *std::make_unique<Blocks>().release();
+  static Blocks& blocks = undying<Blocks>();
   return blocks;
 }
 

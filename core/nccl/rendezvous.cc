@@ -4,6 +4,7 @@
 #include <map>
 #include <utility>
 
+#include "core/base/undying.h"
 #include "core/execute/backoff.h"
 #include "core/nccl/together.h"
 
@@ -25,7 +26,7 @@ struct Places {
 };
 
 Places& places() {
-  static Places& places = *std::make_unique<Places>().release();
+  static Places& places = undying<Places>();
   return places;
 }
 

@@ -5,6 +5,8 @@
 #include <mutex>
 #include <utility>
 
+#include "core/base/undying.h"
+
 namespace rondo::resident {
 namespace {
 
@@ -15,7 +17,7 @@ struct Taken {
 };
 
 Taken& all_taken() {
-  static Taken& taken = *std::make_unique<Taken>().release();
+  static Taken& taken = undying<Taken>();
   return taken;
 }
 

@@ -6,7 +6,6 @@
 #include <numeric>
 
 #include "core/control/coordinator.h"
-#include "core/control/roll_call.h"
 #include "tests/catch.h"
 
 namespace rondo::control {
@@ -173,6 +172,30 @@ TEST_CASE("a late rank hears that the others went on, also after they have left"
   job.speak(2);
   REQUIRE(world.heard[2].size() == 1);
   check(world.heard[2].front(), 1U << 2);
+}
+
+TEST_CASE("whom the others went on without stays out under a new coordinator, and hears it") {
+  Ranks world;
+  Speakers job(world);
+  const auto again = Open{.communicator = number, .members = everyone, .again = 1};
+  for (const int rank : {0, 1, 2}) {
+    job.say(rank, again);
+    job.say(rank, Blobs{.communicator = number,
+                        .round = 1,
+                        .bytes = {word_of(0), word_of(1), word_of(2), ""},
+                        .missing = {3}});
+    job.say(rank, Told{});
+  }
+  job.say(3, again);
+  job.say(3, Told{});
+  for (const int rank : {0, 1, 2}) job.speak(rank, 2);
+  for (const int rank : {0, 1, 2}) {
+    REQUIRE(world.heard[rank].size() == 1);
+    check(world.heard[rank].front(), 1U << 3);
+  }
+  job.speak(3, 3);
+  REQUIRE(world.heard[3].size() == 1);
+  CHECK(world.heard[3].front().missing == std::vector<std::int32_t>{3});
 }
 
 // Each of them waited for so long that it tells a new coordinator at once.
