@@ -343,7 +343,7 @@ Joined join_world(const BootstrapPoint& point, const Hello& hello, milliseconds 
   const auto deadline = Clock::now() + allowed;
   std::string why = "there was no time for a try";
   bool ended = false;
-  for (;;) {
+  for (bool first = true;; first = false) {
     try {
       if (auto joined = try_once(point, hello, {deadline}, allowed)) return *std::move(joined);
     } catch (const ServiceEnded& failed) {
@@ -351,7 +351,8 @@ Joined join_world(const BootstrapPoint& point, const Hello& hello, milliseconds 
       why = failed.what();  // this job's rank 0 may come to the port of one that has ended
       ended = true;
     } catch (const TryAgain& failed) {
-      why = failed.what();
+      // What the deadline cut off tells less than the tries before.
+      if (first || Clock::now() < deadline) why = failed.what();
     }
     if (until(deadline) <= times::between_tries) break;
     std::this_thread::sleep_for(times::between_tries);

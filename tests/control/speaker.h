@@ -46,6 +46,17 @@ inline std::string meet_and_exchange(int port, int rank, int ranks, milliseconds
   return text;
 }
 
+/// Whether a rank that meets others reports the words when its time is up. A machine that is slow or
+/// stands still may leave no time for one whole try: then it gets more.
+inline bool is_told_in_time(const std::string& words,
+                            const std::function<std::string(milliseconds deadline)>& meet) {
+  for (milliseconds deadline{500}; deadline < long_enough; deadline *= 2) {
+    Child rank([=] { return meet(deadline); });
+    if (says(rank.report(), words)) return true;
+  }
+  return false;
+}
+
 inline sockaddr_in here_at(int port) {
   sockaddr_in address{};
   address.sin_family = AF_INET;
