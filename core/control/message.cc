@@ -2,11 +2,14 @@
 
 #include <algorithm>
 #include <bit>
+#include <cstddef>
 #include <cstring>
 #include <map>
+#include <span>
 #include <type_traits>
 #include <utility>
 
+#include "core/base/checksum.h"
 #include "rondo/error.h"
 
 namespace rondo {
@@ -216,6 +219,17 @@ namespace {
 
 constexpr std::string_view protocol_word = "RONDOCTL";
 
+struct FrameHeader {
+  std::uint32_t checksum = 0;
+  std::uint32_t length = 0;
+};
+static_assert(sizeof(FrameHeader) == 8);
+
+/// Of a whole frame, from its header on.
+std::uint32_t checksum_of(std::string_view frame) {
+  return crc32c(std::as_bytes(std::span(frame.substr(sizeof(FrameHeader::checksum)))));
+}
+
 /// The message whose kind is `kind`, default made.
 template <std::size_t index = 0>
 Message make(std::size_t kind) {
@@ -259,12 +273,14 @@ std::string encode(const Preamble& preamble) {
 }
 
 std::string encode(const Message& message) {
-  std::string bytes(sizeof(std::uint32_t), '\0');
+  std::string bytes(sizeof(FrameHeader), '\0');
   bytes += static_cast<char>(message.index());
   FieldWriter writer(bytes);
   std::visit([&](const auto& value) { writer(value); }, message);
-  const auto length = static_cast<std::uint32_t>(bytes.size() - sizeof(std::uint32_t));
-  std::memcpy(bytes.data(), &length, sizeof(length));
+  const auto length = static_cast<std::uint32_t>(bytes.size() - sizeof(FrameHeader));
+  std::memcpy(bytes.data() + offsetof(FrameHeader, length), &length, sizeof(length));
+  const std::uint32_t checksum = checksum_of(bytes);
+  std::memcpy(bytes.data(), &checksum, sizeof(checksum));
   return bytes;
 }
 
@@ -284,19 +300,22 @@ std::optional<Preamble> FrameReader::preamble() {
 
 std::optional<Message> FrameReader::next() {
   const auto seen = std::string_view(bytes_).substr(start_);
-  std::uint32_t length = 0;
-  if (seen.size() < sizeof(length)) return std::nullopt;
-  std::memcpy(&length, seen.data(), sizeof(length));
-  if (length == 0 || length > longest_) {
-    throw NotRondo("a message of " + std::to_string(length) + " bytes");
+  FrameHeader header;
+  if (seen.size() < sizeof(header)) return std::nullopt;
+  std::memcpy(&header, seen.data(), sizeof(header));
+  if (header.length == 0 || header.length > longest_) {
+    throw NotRondo("a message of " + std::to_string(header.length) + " bytes");
   }
-  if (seen.size() < sizeof(length) + length) return std::nullopt;
-  const auto frame = seen.substr(sizeof(length), length);
-  auto message = make(static_cast<unsigned char>(frame.front()));
-  FieldReader reader(frame.substr(1));
+  const auto frame = seen.substr(0, sizeof(header) + header.length);
+  if (frame.size() < sizeof(header) + header.length) return std::nullopt;
+  if (checksum_of(frame) != header.checksum) {
+    throw NotRondo("a message that was changed on the way: its checksum is wrong");
+  }
+  auto message = make(static_cast<unsigned char>(frame[sizeof(header)]));
+  FieldReader reader(frame.substr(sizeof(header) + 1));
   std::visit([&](auto& value) { reader(value); }, message);
   if (!reader.at_end()) throw NotRondo("a message that is too long for its kind");
-  drop(sizeof(length) + length);
+  drop(frame.size());
   return message;
 }
 

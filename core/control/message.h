@@ -3,7 +3,8 @@
 //
 //   connection = preamble frame*          both ways
 //   preamble   = "RONDOCTL" version:u32 zero:u32 nonce:16 bytes
-//   frame      = length:u32 kind:u8 fields        little-endian, length counts kind and fields
+//   frame      = checksum:u32 length:u32 kind:u8 fields        little-endian
+//                checksum is the CRC32C of what follows it, length counts kind and fields
 //   fields     = see core/base/archive.h; lists with an entry for each rank have what is equal once
 #pragma once
 
@@ -168,7 +169,7 @@ using Message = std::variant<Credential, Hello, BootstrapExpired, Welcome, Refus
 /// The communicator that a message is about; std::nullopt for those of the bootstrap and Bye.
 std::optional<std::uint64_t> communicator_of(const Message& message);
 
-inline constexpr std::uint32_t protocol_version = 10;
+inline constexpr std::uint32_t protocol_version = 11;
 
 struct Preamble {
   std::uint32_t version = protocol_version;

@@ -5,6 +5,7 @@
 #include <random>
 
 #include "tests/catch.h"
+#include "tests/control/sealed.h"
 
 namespace rondo::control {
 namespace {
@@ -126,6 +127,7 @@ TEST_CASE("random bytes after a good greeting never break the reader") {
     for (int flips = static_cast<int>(random() % 6); flips >= 0; --flips) {
       frame[random() % frame.size()] = static_cast<char>(random());
     }
+    frame = test::sealed(frame);
     FrameReader reader;
     reader.feed(greeting);
     reader.feed(frame);
@@ -142,13 +144,34 @@ TEST_CASE("random bytes after a good greeting never break the reader") {
 
 TEST_CASE("lengths and counts that lie are refused before memory is asked for") {
   FrameReader reader(1 << 16);
-  reader.feed(std::string("\xff\xff\xff\x7f", 4));
+  reader.feed(std::string("????\xff\xff\xff\x7f", 8));
   CHECK_THROWS_AS(reader.next(), NotRondo);
   auto blobs = encode(Message(Blobs{.communicator = 1, .bytes = {}}));
   blobs[blobs.size() - 2] = '\x7f';  // a list of eight million
   FrameReader other(1 << 16);
-  other.feed(blobs);
+  other.feed(test::sealed(blobs));
   CHECK_THROWS_AS(other.next(), NotRondo);
+}
+
+TEST_CASE("no changed bit of a message is believed") {
+  for (const auto& message : samples()) {
+    const std::string good = encode(message);
+    for (std::size_t bit = 0; bit < 8 * good.size(); ++bit) {
+      std::string bad = good;
+      bad[bit / 8] = static_cast<char>(bad[bit / 8] ^ (1 << bit % 8));
+      // A length that has grown takes from the next message.
+      bad += good + std::string(longest_of_stranger, '\0');
+      FrameReader reader;
+      reader.feed(bad);
+      bool believed = true;
+      try {
+        believed = reader.next().has_value();
+      } catch (const NotRondo&) {
+        believed = false;
+      }
+      REQUIRE_FALSE(believed);
+    }
+  }
 }
 
 }  // namespace

@@ -6,6 +6,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <exception>
+#include <functional>
 #include <string_view>
 #include <utility>
 
@@ -49,14 +50,17 @@ class Input {
   unsigned choice(unsigned count) { return number() % count; }
   std::string_view rest() const { return bytes_; }
 
-  /// Gives the rest to `take` in pieces. The first two bytes say how long they are, in turn.
-  template <class Take>
-  void in_pieces(const Take& take) {
+  /// Gives the rest, as `change` returns it, to `take` in pieces. The first two bytes say how long
+  /// they are, in turn.
+  template <class Take, class Change = std::identity>
+  void in_pieces(const Take& take, const Change& change = {}) {
     std::size_t length = number() + 1;
     std::size_t other = number() + 1;
-    while (!bytes_.empty()) {
-      const auto piece = bytes_.substr(0, length);
-      bytes_.remove_prefix(piece.size());
+    const auto changed = change(std::exchange(bytes_, {}));
+    std::string_view left = changed;
+    while (!left.empty()) {
+      const auto piece = left.substr(0, length);
+      left.remove_prefix(piece.size());
       take(piece);
       std::swap(length, other);
     }
