@@ -226,6 +226,7 @@ class Conversation {
   void greet() {
     service_ = joined_.reader.preamble();
     if (!service_) return;
+    joined_.session = service_->nonce;
     if (service_->version != protocol_version) throw TryAgain(another_version());
     send_all(
         joined_.socket.get(),
@@ -369,11 +370,11 @@ Standing join_standby(const BootstrapPoint& point, const Hello& hello, milliseco
     for (;;) {
       try {
         if (auto joined = try_once(point, hello, limit, allowed))
-          return {.joined = std::move(joined)};
+          return {.joined = std::move(joined), .presence = Presence::come};
       } catch (const NobodyThere&) {
-        return {.is_dead = true};
+        return {.presence = Presence::dead};
       } catch (const Unreachable&) {
-        if (until(to_be_reached) <= times::between_tries) return {.is_unreachable = true};
+        if (until(to_be_reached) <= times::between_tries) return {.presence = Presence::unknown};
       } catch (const TryAgain&) {
         // It may die in the middle of this, or a network may come back.
       }

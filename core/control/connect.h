@@ -8,6 +8,7 @@
 #include "core/base/unique_fd.h"
 #include "core/control/control.h"
 #include "core/control/message.h"
+#include "core/control/stream.h"
 
 namespace rondo::control {
 
@@ -16,6 +17,7 @@ struct Joined {
   UniqueFd socket{};
   FrameReader reader{};  ///< with what was received after the welcome
   Welcome welcome{};
+  Nonce session{};       ///< its name, see session.h
   UnforkedFd standby{};  ///< listens at the Hello's standby; made where that named none
 };
 
@@ -30,9 +32,8 @@ Joined join_world(const BootstrapPoint& point, const Hello& hello,
 /// What became of joining a rank that may serve after the coordinator is lost.
 struct Standing {
   std::optional<Joined> joined{};
-  bool is_dead = false;         ///< its process has ended: its kernel refuses the connection
-  bool is_unreachable = false;  ///< its machine does not answer
-  bool is_given_up = false;     ///< by the caller
+  Presence presence = Presence::alive;  ///< of its process; unknown: its machine does not answer
+  bool is_given_up = false;             ///< by the caller
 };
 /// Tries until it is welcomed, the process there is known to be dead, `allowed` has passed, or the
 /// descriptor `given_up` can be read. Throws Error{bootstrap} where it is refused for good.

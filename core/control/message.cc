@@ -173,7 +173,7 @@ void fields_of(Value& value, Archive& archive) {
   } else if constexpr (std::is_same_v<T, Credential>) {
     archive(value.proof);
   } else if constexpr (std::is_same_v<T, Hello>) {
-    archive(value.rank, value.ranks, value.host, value.standby);
+    archive(value.rank, value.ranks, value.host, value.standby, value.session, value.received);
   } else if constexpr (std::is_same_v<T, Standby>) {
     archive(value.address, value.port);
   } else if constexpr (std::is_same_v<T, BootstrapExpired>) {
@@ -182,8 +182,11 @@ void fields_of(Value& value, Archive& archive) {
     fields_of_hosts(value.hosts, archive);
     archive(value.service);
     fields_of_standbys(value.standbys, archive);
+    archive(value.received);
   } else if constexpr (std::is_same_v<T, Refused>) {
     archive(value.retry, value.peer, value.message, value.remedy);
+  } else if constexpr (std::is_same_v<T, Received>) {
+    archive(value.count);
   } else if constexpr (std::is_same_v<T, Open>) {
     archive(value.communicator, value.members, value.again);
   } else if constexpr (std::is_same_v<T, Blob>) {
@@ -220,14 +223,21 @@ namespace {
 constexpr std::string_view protocol_word = "RONDOCTL";
 
 struct FrameHeader {
-  std::uint32_t checksum = 0;
   std::uint32_t length = 0;
+  std::uint32_t checksum = 0;
+  std::uint32_t of_header = 0;
 };
-static_assert(sizeof(FrameHeader) == 8);
+static_assert(sizeof(FrameHeader) == 12);
 
-/// Of a whole frame, from its header on.
-std::uint32_t checksum_of(std::string_view frame) {
-  return crc32c(std::as_bytes(std::span(frame.substr(sizeof(FrameHeader::checksum)))));
+std::uint32_t checksum_of(const FrameHeader& header) {
+  return crc32c(std::as_bytes(std::span(&header, 1)).first(offsetof(FrameHeader, of_header)));
+}
+
+FrameHeader header_of(std::string_view kind_and_fields) {
+  FrameHeader header{.length = static_cast<std::uint32_t>(kind_and_fields.size()),
+                     .checksum = crc32c(std::as_bytes(std::span(kind_and_fields)))};
+  header.of_header = checksum_of(header);
+  return header;
 }
 
 /// The message whose kind is `kind`, default made.
@@ -277,10 +287,8 @@ std::string encode(const Message& message) {
   bytes += static_cast<char>(message.index());
   FieldWriter writer(bytes);
   std::visit([&](const auto& value) { writer(value); }, message);
-  const auto length = static_cast<std::uint32_t>(bytes.size() - sizeof(FrameHeader));
-  std::memcpy(bytes.data() + offsetof(FrameHeader, length), &length, sizeof(length));
-  const std::uint32_t checksum = checksum_of(bytes);
-  std::memcpy(bytes.data(), &checksum, sizeof(checksum));
+  const FrameHeader header = header_of(std::string_view(bytes).substr(sizeof(header)));
+  std::memcpy(bytes.data(), &header, sizeof(header));
   return bytes;
 }
 
@@ -303,19 +311,18 @@ std::optional<Message> FrameReader::next() {
   FrameHeader header;
   if (seen.size() < sizeof(header)) return std::nullopt;
   std::memcpy(&header, seen.data(), sizeof(header));
-  if (header.length == 0 || header.length > longest_) {
+  if (header.length == 0 || header.length > longest_)
     throw NotRondo("a message of " + std::to_string(header.length) + " bytes");
-  }
-  const auto frame = seen.substr(0, sizeof(header) + header.length);
-  if (frame.size() < sizeof(header) + header.length) return std::nullopt;
-  if (checksum_of(frame) != header.checksum) {
-    throw NotRondo("a message that was changed on the way: its checksum is wrong");
-  }
-  auto message = make(static_cast<unsigned char>(frame[sizeof(header)]));
-  FieldReader reader(frame.substr(sizeof(header) + 1));
+  const char* const changed = "a message that was changed on the way: its checksum is wrong";
+  if (checksum_of(header) != header.of_header) throw NotRondo(changed);
+  const auto body = seen.substr(sizeof(header), header.length);
+  if (body.size() < header.length) return std::nullopt;
+  if (header_of(body).checksum != header.checksum) throw NotRondo(changed);
+  auto message = make(static_cast<unsigned char>(body.front()));
+  FieldReader reader(body.substr(1));
   std::visit([&](auto& value) { reader(value); }, message);
   if (!reader.at_end()) throw NotRondo("a message that is too long for its kind");
-  drop(frame.size());
+  drop(sizeof(header) + header.length);
   return message;
 }
 

@@ -3,8 +3,9 @@
 //
 //   connection = preamble frame*          both ways
 //   preamble   = "RONDOCTL" version:u32 zero:u32 nonce:16 bytes
-//   frame      = checksum:u32 length:u32 kind:u8 fields        little-endian
-//                checksum is the CRC32C of what follows it, length counts kind and fields
+//   frame      = length:u32 checksum:u32 of_header:u32 kind:u8 fields        little-endian
+//                length counts kind and fields, checksum is their CRC32C, of_header that of the two
+//                numbers before it: with a wrong length a reader would wait for what never comes
 //   fields     = see core/base/archive.h; lists with an entry for each rank have what is equal once
 #pragma once
 
@@ -142,6 +143,8 @@ struct Hello {
   std::int32_t ranks = 0;
   HostInfo host{};
   Standby standby{};
+  Nonce session{};             ///< that is to go on, see session.h; zeros: it comes anew
+  std::uint64_t received = 0;  ///< messages of that session
 };
 struct BootstrapExpired {
   std::uint64_t milliseconds = 0;
@@ -150,6 +153,7 @@ struct Welcome {
   std::vector<HostInfo> hosts{};
   HostInfo service{};
   std::vector<Standby> standbys{};  ///< by rank
+  std::uint64_t received = 0;       ///< where a session goes on: messages of it; all else is empty
 };
 struct Refused {
   std::uint8_t retry = 0;  ///< 1: try later, an earlier job or another one still serves there
@@ -157,14 +161,23 @@ struct Refused {
   std::string message{};
   std::string remedy{};
 };
+/// Both ways: so many messages of the session have come.
+struct Received {
+  std::uint64_t count = 0;
+};
 /// The service may go from here on, in order; communicators that are still open go on without it.
 /// The answer is the same message: it was read.
 struct Closing {};
 
 /// The index is the kind on the wire: append only, or raise protocol_version.
-using Message = std::variant<Credential, Hello, BootstrapExpired, Welcome, Refused, Closing, Open,
-                             Blob, ExchangeExpired, Stall, Answer, Leave, Bye, Blobs, Query, Note,
-                             Failure, Compare, Alike, Departed, Told>;
+using Message = std::variant<Credential, Hello, BootstrapExpired, Welcome, Refused, Received,
+                             Closing, Open, Blob, ExchangeExpired, Stall, Answer, Leave, Bye, Blobs,
+                             Query, Note, Failure, Compare, Alike, Departed, Told>;
+
+/// False for what a single connection is about: it is not sent again over another one.
+inline bool is_of_session(const Message& message) {
+  return message.index() > Message(Received{}).index();
+}
 
 /// The communicator that a message is about; std::nullopt for those of the bootstrap and Bye.
 std::optional<std::uint64_t> communicator_of(const Message& message);

@@ -11,37 +11,11 @@
 namespace rondo::control {
 using boost::system::error_code;
 
-RollCall::RollCall(boost::asio::io_context& io, std::vector<Standby> standbys,
-                   const std::vector<int>& dead, std::function<void()> done)
-    : io_(io),
-      standbys_(std::move(standbys)),
-      presence_(standbys_.size(), Presence::unknown),
-      asked_(standbys_.size()),
-      done_(std::move(done)),
-      timer_(io) {
-  for (const int rank : dead) presence_[static_cast<std::size_t>(rank)] = Presence::dead;
-  ask_in(std::chrono::milliseconds{0});
-}
-
-void RollCall::note_come(int rank) {
-  presence_[static_cast<std::size_t>(rank)] = Presence::come;
-  check();
-}
-
-void RollCall::note_gone(int rank) {
-  presence_[static_cast<std::size_t>(rank)] = Presence::unknown;
-}
-
-std::vector<int> RollCall::all_that_are(Presence presence) const {
-  std::vector<int> ranks;
-  for (std::size_t rank = 0; rank < presence_.size(); ++rank)
-    if (presence_[rank] == presence) ranks.push_back(static_cast<int>(rank));
-  return ranks;
-}
-
 namespace {
 
-/// A connection that is closed at once, and the wait for it.
+/// To the kernel of the process that listens at `standby`: a connection that is closed at once, and
+/// the wait for it. `done` is never called at once. A process that is about to end still takes
+/// connections for a moment, so who is alive is asked twice.
 struct Question : std::enable_shared_from_this<Question> {
   Question(boost::asio::io_context& io, Standby place, std::function<void(Presence)> then)
       : socket(io), timer(io), standby(std::move(place)), done(std::move(then)) {}
@@ -82,75 +56,96 @@ struct Question : std::enable_shared_from_this<Question> {
 
 }  // namespace
 
-void ask_for_presence(boost::asio::io_context& io, const Standby& standby,
-                      std::chrono::milliseconds limit, std::function<void(Presence)> done) {
-  std::make_shared<Question>(io, standby, std::move(done))->ask(limit);
+RollCall::RollCall(boost::asio::io_context& io, std::vector<Standby> standbys,
+                   std::function<void(int rank)> settled)
+    : io_(io),
+      standbys_(std::move(standbys)),
+      settled_(std::move(settled)),
+      each_(standbys_.size()),
+      timer_(io) {}
+
+void RollCall::miss(int rank, std::chrono::milliseconds patience) {
+  Each& each = each_[static_cast<std::size_t>(rank)];
+  each.presence = Presence::unknown;
+  each.settled = false;
+  each.patience = patience;
+  each.since = clock_.now();
+  if (!std::exchange(ticks_, true)) tick_in(std::chrono::milliseconds{0});
 }
 
-/// A process that ends closes its connections. All else needs a proof: a reset may be that of a
-/// network, or of a connection that this process has ended.
-void explain_end(boost::asio::io_context& io, const Standby& standby, const Stream::Ending& ending,
-                 std::function<void(const std::string& unproven)> then) {
-  if (ending.why.empty()) return then("");
-  if (ending.by_network) return then(broken_path(ending.why));
-  ask_for_presence(io, standby, times::farewell,
-                   [then = std::move(then), why = ending.why](Presence presence) {
-                     then(presence == Presence::dead ? "" : "its control connection ended: " + why);
-                   });
+void RollCall::note_dead(int rank) {
+  each_[static_cast<std::size_t>(rank)].presence = Presence::dead;
+}
+
+void RollCall::note_come(int rank) {
+  Each& each = each_[static_cast<std::size_t>(rank)];
+  each.presence = Presence::come;
+  each.settled = true;
+}
+
+bool RollCall::is_complete() const {
+  return std::ranges::all_of(each_, [](const Each& each) { return each.settled; });
+}
+
+std::vector<int> RollCall::all_that_are(Presence presence) const {
+  std::vector<int> ranks;
+  for (std::size_t rank = 0; rank < each_.size(); ++rank)
+    if (each_[rank].presence == presence) ranks.push_back(static_cast<int>(rank));
+  return ranks;
 }
 
 std::string RollCall::obstacle() const {
   std::vector<int> may_live;
-  for (std::size_t rank = 0; rank < presence_.size(); ++rank)
-    if (presence_[rank] != Presence::dead) may_live.push_back(static_cast<int>(rank));
+  for (std::size_t rank = 0; rank < each_.size(); ++rank)
+    if (each_[rank].presence != Presence::dead) may_live.push_back(static_cast<int>(rank));
   return obstacle_to_going_on(all_that_are(Presence::come), may_live);
 }
 
-void RollCall::ask_in(std::chrono::milliseconds pause) {
+void RollCall::tick_in(std::chrono::milliseconds pause) {
   timer_.expires_after(pause);
   timer_.async_wait([this](const error_code& cancelled) {
-    if (!cancelled) ask();
+    if (!cancelled) tick();
   });
 }
 
-void RollCall::ask() {
+void RollCall::tick() {
+  ticks_ = !is_complete();
+  if (!ticks_) return;
+  tick_in(awake_step);  // also where check() throws, for want of memory say
   // Those that are alive are on their way: a question now and then shows whether they died.
   constexpr unsigned seldom = 10;
   for (const int rank : all_that_are(Presence::unknown)) ask(rank);
   if (++rounds_ % seldom == 0)
     for (const int rank : all_that_are(Presence::alive)) ask(rank);
-  ask_in(awake_step);  // also where check() throws, for want of memory say
   check();
 }
 
 void RollCall::ask(int rank) {
   const auto at = static_cast<std::size_t>(rank);
-  if (standbys_[at].address.empty() || asked_[at]) return;
-  asked_[at] = true;
-  ask_for_presence(io_, standbys_[at], times::for_machine, [this, rank, at](Presence presence) {
-    asked_[at] = false;
-    if (done_) answered(rank, presence);
-  });
+  Each& each = each_[at];
+  if (standbys_[at].address.empty() || std::exchange(each.asked, true)) return;
+  const auto answered = [this, &each](Presence presence) {
+    each.asked = false;
+    const bool is_final = each.presence == Presence::come || each.presence == Presence::dead;
+    if (is_final || presence == Presence::unknown) return;
+    each.presence = presence;
+    check();
+  };
+  std::make_shared<Question>(io_, standbys_[at], answered)->ask(times::for_machine);
 }
 
-void RollCall::answered(int rank, Presence presence) {
-  Presence& known = presence_[static_cast<std::size_t>(rank)];
-  if (known == Presence::come || known == Presence::dead || presence == Presence::unknown) return;
-  known = presence;
-  check();
+bool RollCall::is_over(const Each& each, AwakeClock::Clock::time_point now) const {
+  const auto patience = each.presence == Presence::alive ? times::for_rank : each.patience;
+  return each.presence == Presence::dead || now - each.since >= patience;
 }
 
 void RollCall::check() {
-  if (!done_) return;
-  const bool some_alive = !all_that_are(Presence::alive).empty();
-  const bool some_unknown = !all_that_are(Presence::unknown).empty();
-  const auto passed = clock_.now() - begin_;
-  const bool waits =
-      (some_alive && passed < times::for_rank) || (some_unknown && passed < times::for_machine);
-  if (waits) return;
-  done_();
-  done_ = nullptr;
-  timer_.cancel();
+  const auto now = clock_.now();
+  for (std::size_t rank = 0; rank < each_.size(); ++rank) {
+    if (each_[rank].settled || !is_over(each_[rank], now)) continue;
+    each_[rank].settled = true;
+    settled_(static_cast<int>(rank));
+  }
 }
 
 }  // namespace rondo::control

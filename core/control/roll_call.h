@@ -1,10 +1,10 @@
-// Which ranks live, when a new coordinator takes over: some come, and the processes of the others
-// are asked. For .cc files only: Asio.
+// Which ranks live, of those that are not connected to the coordinator: all of them when it has just
+// taken over, later those whose connection broke. Some come, and the processes of the others are asked.
+// For .cc files only: Asio.
 //
 // A process that has ended refuses connections to the port where it listened, by its kernel. So a
-// refusal proves a death, as the end of a connection does. Silence proves nothing: the network may be
-// cut between two parts that both live, and only one of them may go on. See obstacle_to_going_on()
-// in analyzer.h.
+// refusal proves a death. Silence proves nothing: the network may be cut between two parts that both
+// live, and only one of them may go on. See obstacle_to_going_on() in analyzer.h.
 #pragma once
 
 #include <boost/asio/io_context.hpp>
@@ -22,60 +22,49 @@
 
 namespace rondo::control {
 
-/// What is known of a rank.
-enum class Presence : std::uint8_t {
-  unknown,  ///< its process does not answer, or cannot be asked
-  alive,    ///< its kernel takes connections
-  dead,     ///< its kernel refuses them
-  come,
-};
-
-/// Asks the kernel of the process that listens at `standby`, and calls `done` on the io_context, about
-/// `limit` from now at the latest. Never at once. A process that is about to end still takes
-/// connections for a moment, so who is alive is asked twice.
-void ask_for_presence(boost::asio::io_context& io, const Standby& standby,
-                      std::chrono::milliseconds limit, std::function<void(Presence)> done);
-
-/// Calls `then` with why the process may live whose connection has ended so; empty: it has ended. May
-/// call it at once.
-void explain_end(boost::asio::io_context& io, const Standby& standby, const Stream::Ending& ending,
-                 std::function<void(const std::string& unproven)> then);
-
 /// Used on the thread of its io_context only, which is destroyed after it.
 class RollCall {
  public:
-  /// `dead`: ranks whose death is proven already. `done` is called once: when nobody is missing any
-  /// more, or the time is up.
-  RollCall(boost::asio::io_context& io, std::vector<Standby> standbys, const std::vector<int>& dead,
-           std::function<void()> done);
+  /// `standbys`: by rank, all of which are there. `settled`: a rank has been missing for too long, or
+  /// is dead.
+  RollCall(boost::asio::io_context& io, std::vector<Standby> standbys,
+           std::function<void(int rank)> settled);
 
+  /// Waits for it from here on: `patience` long if its process does not answer, times::for_rank if it
+  /// lives.
+  void miss(int rank, std::chrono::milliseconds patience);
+  void note_dead(int rank);
+  /// It is there, also after it was settled.
   void note_come(int rank);
-  /// It had come, and its connection has ended.
-  void note_gone(int rank);
-  /// Once it is done: empty, or why those who have come must not go on.
+  /// Nobody is waited for.
+  bool is_complete() const;
+  Presence presence(int rank) const { return each_[static_cast<std::size_t>(rank)].presence; }
+  /// Empty, or why those who have come must not go on.
   std::string obstacle() const;
-  std::vector<int> all_that_are(Presence presence) const;
-  /// Of a rank that has not come: empty where its process has ended, as Coordinator::died() has it.
-  std::string why_unproven(std::size_t rank) const {
-    return presence_[rank] == Presence::dead ? "" : "it did not come to the process that took over";
-  }
 
  private:
-  void ask_in(std::chrono::milliseconds pause);
-  void ask();
+  struct Each {
+    Presence presence = Presence::come;
+    bool settled = true;  ///< it is not waited for
+    bool asked = false;   ///< and has not answered yet
+    std::chrono::milliseconds patience{};
+    AwakeClock::Clock::time_point since{};
+  };
+  void tick_in(std::chrono::milliseconds pause);
+  void tick();
   void ask(int rank);
-  void answered(int rank, Presence presence);
   void check();
+  bool is_over(const Each& each, AwakeClock::Clock::time_point now) const;
+  std::vector<int> all_that_are(Presence presence) const;
 
   boost::asio::io_context& io_;
   const std::vector<Standby> standbys_;
-  std::vector<Presence> presence_;
-  std::vector<bool> asked_;     ///< and has not answered yet
-  std::function<void()> done_;  ///< empty: it is done
+  const std::function<void(int rank)> settled_;
+  std::vector<Each> each_;
   boost::asio::steady_timer timer_;
+  bool ticks_ = false;
   unsigned rounds_ = 0;
   AwakeClock clock_{};
-  const AwakeClock::Clock::time_point begin_ = clock_.now();
 };
 
 }  // namespace rondo::control

@@ -12,17 +12,14 @@
 #include "core/control/analyzer.h"
 #include "core/control/attendance.h"
 #include "core/control/coordinator.h"
-#include "core/control/credential.h"
-#include "core/control/listener.h"
+#include "core/control/reception.h"
 #include "core/control/roll_call.h"
-#include "core/control/strangers.h"
 #include "core/control/times.h"
 #include "rondo/error.h"
 
 namespace rondo::control {
 
 namespace asio = boost::asio;
-using asio::ip::tcp;
 using boost::system::error_code;
 
 class Service::Server {
@@ -30,9 +27,7 @@ class Service::Server {
   Server(const BootstrapPoint& point, const HostInfo& host, int ranks)
       : host_(host),
         named_by_(point.named_by),
-        secret_(point.secret),
-        listener_(io_, point, host.hostname),
-        strangers_(io_, [this](bool paused) { listener_.pause(paused); }),
+        reception_(io_, point, host.hostname),
         ticker_(io_),
         ranks_(ranks) {
     serve();
@@ -40,17 +35,20 @@ class Service::Server {
 
   explicit Server(Takeover takeover)
       : host_(std::move(takeover.host)),
-        secret_(takeover.secret),
-        listener_(io_, std::move(takeover.listening)),
-        strangers_(io_, [this](bool paused) { listener_.pause(paused); }),
+        reception_(io_, std::move(takeover.listening), takeover.secret),
         ticker_(io_),
+        takes_over_(true),
         ranks_(static_cast<int>(takeover.hosts.size())),
         by_rank_(takeover.hosts.size()) {
-    world_ = {.hosts = std::move(takeover.hosts), .service = host_, .standbys = takeover.standbys};
-    strangers_.expect(by_rank_.size());
+    world_ = {.hosts = std::move(takeover.hosts),
+              .service = host_,
+              .standbys = std::move(takeover.standbys)};
+    reception_.expect(by_rank_.size());
     if (const std::string why = descriptor_obstacle(ranks_); !why.empty())
       log(LogLevel::warn, -1, "this process, which takes over the job, " + why);
-    roll_call_.emplace(io_, std::move(takeover.standbys), takeover.dead, [this] { go_on(); });
+    begin_roll_call();
+    for (int rank = 0; rank < ranks_; ++rank) roll_call_->miss(rank, times::for_machine);
+    for (const int rank : takeover.dead) roll_call_->note_dead(rank);
     serve();
   }
 
@@ -61,8 +59,8 @@ class Service::Server {
     thread_.join();
   }
 
-  std::string address() const { return listener_.address(); }
-  std::uint16_t port() const { return listener_.port(); }
+  std::string address() const { return reception_.listener().address(); }
+  std::uint16_t port() const { return reception_.listener().port(); }
   void let_others_leave() {
     attendance_.let_others_leave(times::linger,
                                  [this] { asio::post(io_, [this] { say_goodbye(false); }); });
@@ -71,21 +69,28 @@ class Service::Server {
 
  private:
   void serve() {
-    listener_.accept([this](tcp::socket socket) { welcome_in(std::move(socket)); });
+    reception_.begin({
+        .introduced = [this](const ConnectionPointer& newcomer,
+                             const Hello& hello) { introduce(newcomer, hello); },
+        .received = [this](const ConnectionPointer& rank,
+                           const Message& message) { received(rank, message); },
+        .closed = [this](const ConnectionPointer& rank,
+                         const Stream::Ending& ending) { closed(rank, ending); },
+    });
     thread_ = named_thread("rondo-bootstrap", [this] { run_handlers(io_); });
   }
-  void welcome_in(tcp::socket socket);
-  void greeted(const ConnectionPointer& connection, const Preamble& preamble);
   void received(const ConnectionPointer& connection, const Message& message);
-  void recognise(const ConnectionPointer& connection, const Message& message);
   void introduce(const ConnectionPointer& connection, const Hello& hello);
-  const HostInfo* holder_of(int rank) const;
+  static void refuse_late(const ConnectionPointer& connection);
+  void resume(const ConnectionPointer& connection, const Hello& hello);
+  ConnectionPointer holder_of(int rank) const;
   void check_complete();
+  void begin_roll_call();
+  void settled(int rank);
   void go_on();
   void begin();
   void closed(const ConnectionPointer& connection, const Stream::Ending& ending);
   void expired(std::uint64_t milliseconds);
-  void refuse(const ConnectionPointer& connection, const Refused& refusal);
   void fail_bootstrap(const Refused& refusal);
   void drop(const ConnectionPointer& connection);
   void arm_ticker();
@@ -94,66 +99,29 @@ class Service::Server {
 
   const HostInfo host_;
   const std::string named_by_{};  ///< BootstrapPoint's
-  const Secret secret_;
   asio::io_context io_{1};
   // Down to the attendance: used by the server's own thread only.
-  Listener listener_;
-  Strangers strangers_;
+  Reception reception_;
   asio::steady_timer ticker_;
   AwakeClock clock_;                        ///< the coordinator's
+  const bool takes_over_ = false;           ///< from a service that is lost
   int ranks_;                               ///< 0: not known yet
   std::vector<ConnectionPointer> by_rank_;  ///< sized by the first rank
   RareLog refused_{};
   std::string turned_away_{};               ///< the last rank that was, in words
   std::optional<Refused> refusal_;          ///< the bootstrap has failed
   Welcome world_{};                         ///< what the ranks are told
-  std::optional<RollCall> roll_call_{};     ///< of a takeover, while it lasts
-  std::optional<Coordinator> coordinator_;  ///< the bootstrap is complete
+  std::optional<RollCall> roll_call_{};     ///< from a takeover or the end of the bootstrap on
+  std::optional<Coordinator> coordinator_;  ///< the bootstrap or takeover is complete
   bool closing_ = false;                    ///< has said that it may end
   Attendance attendance_;
   std::thread thread_;
 };
 
-void Service::Server::welcome_in(tcp::socket socket) {
-  const auto connection = std::make_shared<Connection>(std::move(socket));
-  // The server outlives its connections' streams: both live on its io_context.
-  const std::weak_ptr<Connection> weak = connection;
-  const auto with_connection = [weak](auto&& action) {
-    if (const auto present = weak.lock()) action(present);
-  };
-  strangers_.add(connection);
-  connection->stream->start({
-      .greeted =
-          [this, with_connection](const Preamble& preamble) {
-            with_connection([&](const ConnectionPointer& present) { greeted(present, preamble); });
-          },
-      .received =
-          [this, with_connection](const Message& message) {
-            with_connection([&](const ConnectionPointer& present) { received(present, message); });
-          },
-      .closed =
-          [this, with_connection](const Stream::Ending& ending) {
-            with_connection([&](const ConnectionPointer& present) { closed(present, ending); });
-          },
-  });
-}
-
-void Service::Server::greeted(const ConnectionPointer& connection, const Preamble& preamble) {
-  connection->peers = preamble;
-  connection->stream->send(encode(connection->own));  // the other side compares versions, too
-  if (preamble.version == protocol_version) return;
-  strangers_.warn(*connection, "it speaks version " + std::to_string(preamble.version) +
-                                   " of the control protocol, this job version " +
-                                   std::to_string(protocol_version));
-  connection->departed = true;
-  connection->stream->finish();
-}
-
 void Service::Server::received(const ConnectionPointer& connection, const Message& message) {
-  if (connection->departed) return;
-  if (!connection->introduced) {
-    recognise(connection, message);
-  } else if (const auto* late = std::get_if<BootstrapExpired>(&message)) {
+  if (connection->session.take(message))
+    connection->stream->send(encode(Message(Received{connection->session.received()})));
+  if (const auto* late = std::get_if<BootstrapExpired>(&message)) {
     expired(late->milliseconds);
   } else if (std::holds_alternative<Closing>(message)) {
     connection->told = true;
@@ -168,57 +136,35 @@ void Service::Server::received(const ConnectionPointer& connection, const Messag
   }
 }
 
-/// What comes before a connection is a rank's.
-void Service::Server::recognise(const ConnectionPointer& connection, const Message& message) {
-  const Preamble& own = connection->own;
-  const auto* hello = std::get_if<Hello>(&message);
-  const auto* credential = std::get_if<Credential>(&message);
-  if (connection->is_known && hello != nullptr) {
-    introduce(connection, *hello);
-  } else if (connection->is_known || credential == nullptr) {
-    closed(connection, {"it sent something other than its name"});
-  } else if (!is_rank(*credential, secret_, connection->peers, own)) {
-    strangers_.warn(*connection, "it does not know this job's secret");
-    refuse(connection, {.retry = 1});
-  } else {
-    connection->is_known = true;
-    strangers_.remove(connection);  // it waits anew, for its hello
-    strangers_.add(connection);
-    connection->stream->set_longest(longest_of_newcomer);
-    connection->stream->send(encode(Message(service_credential(secret_, connection->peers, own))));
-  }
-}
-
-const HostInfo* Service::Server::holder_of(int rank) const {
+ConnectionPointer Service::Server::holder_of(int rank) const {
   const auto at = static_cast<std::size_t>(rank);
-  return at < by_rank_.size() && by_rank_[at] != nullptr ? &by_rank_[at]->hello.host : nullptr;
+  return at < by_rank_.size() ? by_rank_[at] : nullptr;
 }
 
 void Service::Server::introduce(const ConnectionPointer& connection, const Hello& hello) {
-  if (refusal_) return refuse(connection, *refusal_);
-  if (coordinator_ && roll_call_) {
-    return refuse(connection,
-                  {.message = "the other ranks have gone on without this one, which came too late "
-                              "to the coordinator that took over",
-                   .remedy = "start this rank anew"});
-  }
+  if (refusal_) return Reception::refuse(connection, *refusal_);
+  if (hello.session != Nonce{}) return resume(connection, hello);
+  if (coordinator_ && takes_over_) return refuse_late(connection);
   if (coordinator_) {
-    return refuse(connection, {.retry = 1,
-                               .message = "the job there is complete: all " +
-                                          std::to_string(by_rank_.size()) + " ranks have joined"});
+    return Reception::refuse(connection,
+                             {.retry = 1,
+                              .message = "the job there is complete: all " +
+                                         std::to_string(by_rank_.size()) + " ranks have joined"});
   }
   // In a takeover a rank may come again, where a path broke for a moment.
-  const HostInfo* const holder = holder_of(hello.rank);
-  if (roll_call_ && holder != nullptr && same_process(*holder, hello.host))
-    drop(by_rank_[static_cast<std::size_t>(hello.rank)]);
-  if (const auto objection = objection_to(hello, ranks_, holder_of(hello.rank))) {
+  ConnectionPointer holder = holder_of(hello.rank);
+  if (takes_over_ && holder != nullptr && same_process(holder->hello.host, hello.host)) {
+    drop(holder);
+    holder = nullptr;
+  }
+  if (const auto objection =
+          objection_to(hello, ranks_, holder != nullptr ? &holder->hello.host : nullptr)) {
     turned_away_ = objection->message;
     refused_.warn("turned a process away: " + turned_away_);
-    return refuse(connection, *objection);
+    return Reception::refuse(connection, *objection);
   }
-  connection->introduced = true;
-  connection->hello = hello;
-  strangers_.remove(connection);
+  reception_.accept(connection, hello);
+  connection->session = Session(connection->own.nonce);
   const bool is_first = by_rank_.empty();
   ranks_ = hello.ranks;
   by_rank_.resize(static_cast<std::size_t>(ranks_));
@@ -226,20 +172,66 @@ void Service::Server::introduce(const ConnectionPointer& connection, const Hello
   if (const std::string why = is_first ? descriptor_obstacle(ranks_) : ""; !why.empty())
     return fail_bootstrap({.message = "rank 0's process " + why,
                            .remedy = "raise the limit on its host (ulimit -n)"});
-  strangers_.expect(static_cast<std::size_t>(std::ranges::count(by_rank_, nullptr)));
+  reception_.expect(static_cast<std::size_t>(std::ranges::count(by_rank_, nullptr)));
   count();
-  if (roll_call_) roll_call_->note_come(hello.rank);
+  if (takes_over_) roll_call_->note_come(hello.rank);
   check_complete();
 }
 
+void Service::Server::refuse_late(const ConnectionPointer& connection) {
+  Reception::refuse(
+      connection, {.message = "the other ranks have gone on without this one, which came too late "
+                              "to the process that coordinates them",
+                   .remedy = "start this rank anew"});
+}
+
+/// A rank is back, whose connection broke; this side may not have noticed yet.
+void Service::Server::resume(const ConnectionPointer& connection, const Hello& hello) {
+  const ConnectionPointer broken = coordinator_ ? holder_of(hello.rank) : nullptr;
+  if (broken == nullptr || broken->departed || broken->session.name() != hello.session)
+    return refuse_late(connection);
+  reception_.accept(connection, broken->hello);
+  broken->stream->close();
+  connection->told = broken->told;
+  connection->session = std::move(broken->session);
+  by_rank_[static_cast<std::size_t>(hello.rank)] = connection;
+  roll_call_->note_come(hello.rank);
+  log(LogLevel::warn, -1,
+      describe(connection->hello) + " is back: its control connection had broken" +
+          (broken->ending.why.empty() ? "" : ": " + broken->ending.why));
+  connection->stream->set_longest(longest_message);
+  connection->stream->send(encode(Message(Welcome{.received = connection->session.received()})));
+  for (const auto& bytes : connection->session.left_after(hello.received))
+    connection->stream->send(bytes);
+}
+
 void Service::Server::check_complete() {
-  if (roll_call_ || std::count(by_rank_.begin(), by_rank_.end(), nullptr) != 0) return;
+  if (coordinator_) return;
+  if (takes_over_) return roll_call_->is_complete() ? go_on() : void();
+  if (std::count(by_rank_.begin(), by_rank_.end(), nullptr) != 0) return;
   world_ = {.service = host_};
   for (const auto& connection : by_rank_) {
     world_.hosts.push_back(connection->hello.host);
     world_.standbys.push_back(connection->hello.standby);
   }
+  begin_roll_call();
   begin();
+}
+
+void Service::Server::begin_roll_call() {
+  roll_call_.emplace(io_, world_.standbys, [this](int rank) { settled(rank); });
+}
+
+/// A rank has not come to the takeover, or not come back.
+void Service::Server::settled(int rank) {
+  if (!coordinator_) return check_complete();
+  const ConnectionPointer connection = holder_of(rank);
+  if (connection == nullptr) return;
+  const Presence presence = roll_call_->presence(rank);
+  const std::string why = why_unproven(connection->ending, presence);
+  drop(connection);
+  coordinator_->died(rank, clock_.now(), why);
+  arm_ticker();
 }
 
 /// A takeover's time for ranks to come is over.
@@ -253,7 +245,10 @@ void Service::Server::go_on() {
   count();
   for (std::size_t rank = 0; rank < by_rank_.size(); ++rank)
     if (by_rank_[rank] == nullptr)
-      coordinator_->died(static_cast<int>(rank), clock_.now(), roll_call_->why_unproven(rank));
+      coordinator_->died(static_cast<int>(rank), clock_.now(),
+                         roll_call_->presence(static_cast<int>(rank)) == Presence::dead
+                             ? ""
+                             : "it did not come to the process that took over");
 }
 
 void Service::Server::begin() {
@@ -261,7 +256,7 @@ void Service::Server::begin() {
     const auto bytes = std::make_shared<const std::string>(encode(message));
     for (const int rank : ranks) {
       const auto& connection = by_rank_[static_cast<std::size_t>(rank)];
-      if (connection != nullptr) connection->stream->send(bytes);
+      if (connection != nullptr) connection->send(bytes);
     }
   });
   const auto bytes = std::make_shared<const std::string>(encode(Message(world_)));
@@ -273,42 +268,27 @@ void Service::Server::begin() {
 }
 
 void Service::Server::closed(const ConnectionPointer& connection, const Stream::Ending& ending) {
+  const int rank = connection->hello.rank;
+  connection->ending = ending;
+  // It stays the rank's, which may come back.
+  if (coordinator_ && !connection->departed) return roll_call_->miss(rank, times::farewell);
   drop(connection);
-  if (!connection->introduced) {
-    if (!connection->departed && ending.why.empty())
-      log(LogLevel::info, -1,
-          "a connection from " + connection->address + " ended before it began");
-    else if (!connection->departed)
-      strangers_.warn(*connection, ending.why);
-    return;
-  }
   if (connection->departed) return;
-  if (coordinator_) {
-    const int rank = connection->hello.rank;
-    explain_end(io_, world_.standbys[static_cast<std::size_t>(rank)], ending,
-                [this, rank](const std::string& unproven) {
-                  coordinator_->died(rank, clock_.now(), unproven);
-                  arm_ticker();
-                });
-  } else if (roll_call_) {
-    roll_call_->note_gone(connection->hello.rank);
-  } else {
-    fail_bootstrap(
-        {.peer = connection->hello.rank,
-         .message = describe(connection->hello) + " joined and left before all ranks had joined",
-         .remedy = "look at the end of its output for the reason"});
-  }
+  if (takes_over_) return roll_call_->miss(rank, times::for_machine);
+  fail_bootstrap(
+      {.peer = rank,
+       .message = describe(connection->hello) + " joined and left before all ranks had joined",
+       .remedy = "look at the end of its output for the reason"});
 }
 
 void Service::Server::drop(const ConnectionPointer& connection) {
-  connection->stream->close();
-  strangers_.remove(connection);
+  reception_.drop(connection);
   std::ranges::replace(by_rank_, connection, nullptr);
   count();
 }
 
 void Service::Server::expired(std::uint64_t milliseconds) {
-  if (coordinator_ || refusal_ || roll_call_) return;
+  if (coordinator_ || refusal_ || takes_over_) return;
   std::vector<int> missing;
   for (std::size_t rank = 0; rank < by_rank_.size(); ++rank) {
     if (by_rank_[rank] == nullptr) missing.push_back(static_cast<int>(rank));
@@ -322,18 +302,12 @@ void Service::Server::expired(std::uint64_t milliseconds) {
                             ", and can reach that port, or raise RONDO_BOOTSTRAP_TIMEOUT"});
 }
 
-void Service::Server::refuse(const ConnectionPointer& connection, const Refused& refusal) {
-  connection->departed = true;
-  connection->stream->send(encode(Message(refusal)));
-  connection->stream->finish();
-}
-
 void Service::Server::fail_bootstrap(const Refused& refusal) {
   if (coordinator_ || refusal_) return;
   refusal_ = refusal;
   attendance_.note_failure();
   for (const auto& connection : by_rank_) {
-    if (connection != nullptr && !connection->departed) refuse(connection, *refusal_);
+    if (connection != nullptr && !connection->departed) Reception::refuse(connection, *refusal_);
   }
 }
 
@@ -358,7 +332,7 @@ void Service::Server::say_goodbye(bool goes) {
   if (coordinator_) coordinator_->tell_of_departed();
   for (const auto& connection : by_rank_) {
     if (connection == nullptr || connection->departed) continue;
-    connection->stream->send(encode(Message(Closing{})));
+    connection->send(std::make_shared<const std::string>(encode(Message(Closing{}))));
     if (goes) connection->stream->finish();
     connection->departed = goes;
   }
@@ -368,7 +342,7 @@ void Service::Server::say_goodbye(bool goes) {
 /// Once all have left, it listens no more, and its thread ends with the last stranger.
 void Service::Server::count() {
   Attendance::Counts counts{.told = closing_};
-  if (roll_call_ && !coordinator_) return attendance_.set(counts);  // nobody waits for these ranks
+  if (takes_over_ && !coordinator_) return attendance_.set(counts);  // nobody waits for these ranks
   for (const ConnectionPointer& connection : by_rank_) {
     if (connection == nullptr) continue;
     ++counts.present;
@@ -376,7 +350,7 @@ void Service::Server::count() {
     counts.told = counts.told && (connection->departed || connection->told);
   }
   counts.is_over = coordinator_ && counts.present == 0;
-  if (counts.is_over) listener_.close();
+  if (counts.is_over) reception_.close();
   attendance_.set(counts);
 }
 

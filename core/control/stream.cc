@@ -8,6 +8,7 @@
 
 #include "core/base/log.h"
 #include "core/base/threads.h"
+#include "core/control/analyzer.h"
 
 namespace rondo::control {
 
@@ -119,6 +120,13 @@ void Stream::end(const Ending& ending) {
   const auto closed = std::move(events_.closed);
   close();
   if (closed) closed(ending);
+}
+
+std::string why_unproven(const Stream::Ending& ending, Presence presence) {
+  const bool ended_in_order = ending.why.empty() && presence != Presence::alive;
+  if (presence == Presence::dead || ended_in_order) return "";
+  if (ending.by_network) return broken_path(ending.why);
+  return "its control connection ended" + (ending.why.empty() ? "" : ": " + ending.why);
 }
 
 void run_handlers(boost::asio::io_context& io) {

@@ -4,6 +4,7 @@
 #include <array>
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/ip/tcp.hpp>
+#include <cstdint>
 #include <deque>
 #include <functional>
 #include <memory>
@@ -16,6 +17,14 @@
 #include "core/control/message.h"
 
 namespace rondo::control {
+
+/// What is known of a process.
+enum class Presence : std::uint8_t {
+  unknown,  ///< it does not answer, or cannot be asked
+  alive,    ///< its kernel takes connections
+  dead,     ///< its kernel refuses them
+  come,
+};
 
 /// Used on the thread of its io_context only. Keeps itself alive while it reads or writes.
 class Stream : public std::enable_shared_from_this<Stream> {
@@ -66,6 +75,10 @@ class Stream : public std::enable_shared_from_this<Stream> {
   std::array<char, 4096> received_{};
   std::deque<Bytes> waiting_;  ///< the front one is being written
 };
+
+/// Why the process at the other end may live, where it has not come back; empty: it has ended. Only a
+/// process's end ends a connection in order, unless the process still answers.
+std::string why_unproven(const Stream::Ending& ending, Presence presence);
 
 /// Runs handlers until stopped or out of work. One that throws (no memory, say) is logged and
 /// forgotten: the program's own threads go on, and deadlines hold.

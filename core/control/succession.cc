@@ -46,7 +46,7 @@ std::vector<Standby> reachable(const Welcome& world, const BootstrapPoint& point
 Succession::Succession(int rank, const BootstrapPoint& point, const Welcome& world,
                        UnforkedFd listening)
     : rank_(rank),
-      secret_(point.secret),
+      coordinator_(point),
       hosts_(world.hosts),
       standbys_(reachable(world, point)),
       listening_(std::move(listening)),
@@ -69,10 +69,25 @@ bool Succession::is_given_up() const {
   return ::poll(&entry, 1, 0) > 0;
 }
 
+Hello Succession::hello() const {
+  const auto at = static_cast<std::size_t>(rank_);
+  return {.rank = rank_,
+          .ranks = static_cast<int>(hosts_.size()),
+          .host = hosts_[at],
+          .standby = standbys_[at]};
+}
+
+Standing Succession::come_back(const Session& session) {
+  Hello again = hello();
+  again.session = session.name();
+  again.received = session.received();
+  return join_standby(coordinator_, again, times::for_return, given_up_.get());
+}
+
 std::shared_ptr<Service> Succession::serve() {
   return std::make_shared<Service>(Takeover{.listening = listening_.take(),
                                             .host = hosts_[static_cast<std::size_t>(rank_)],
-                                            .secret = secret_,
+                                            .secret = coordinator_.secret,
                                             .hosts = hosts_,
                                             .standbys = standbys_,
                                             .dead = dead_});
@@ -89,18 +104,17 @@ std::optional<Succession::Found> Succession::find() {
     if (silent_hosts.contains(host) && !is_own) continue;
     if (is_own && !listening_) continue;
     if (is_given_up()) return std::nullopt;
-    const BootstrapPoint point{.address = standby.address, .port = standby.port, .secret = secret_};
+    const BootstrapPoint point{
+        .address = standby.address, .port = standby.port, .secret = coordinator_.secret};
     std::shared_ptr<Service> service = is_own ? serve() : nullptr;
-    Standing standing = join_standby(point,
-                                     {.rank = rank_,
-                                      .ranks = static_cast<int>(hosts_.size()),
-                                      .host = hosts_[static_cast<std::size_t>(rank_)],
-                                      .standby = standbys_[static_cast<std::size_t>(rank_)]},
-                                     times::for_successor, given_up_.get());
+    Standing standing = join_standby(point, hello(), times::for_successor, given_up_.get());
     if (standing.is_given_up) return std::nullopt;
-    if (standing.joined) return Found{*std::move(standing.joined), std::move(service), point};
-    (standing.is_dead ? dead_ : silent).push_back(rank);
-    if (standing.is_unreachable) silent_hosts.insert(host);
+    if (standing.joined) {
+      coordinator_ = point;
+      return Found{*std::move(standing.joined), std::move(service), point};
+    }
+    (standing.presence == Presence::dead ? dead_ : silent).push_back(rank);
+    if (standing.presence == Presence::unknown) silent_hosts.insert(host);
   }
   throw Error(ErrorCode::bootstrap,
               "no rank took over from the process that served the job" +

@@ -1,4 +1,5 @@
-// What a rank does when the coordinator is lost: the living rank with the lowest number serves from
+// What a rank does when its control connection breaks: it comes back over another one. When the
+// coordinator is lost, the living rank with the lowest number serves from
 // there on, and the others come to it. Each rank has a socket that listens from the bootstrap on, so
 // that the others know where it will serve, and whether its process has ended.
 #pragma once
@@ -9,6 +10,7 @@
 
 #include "core/control/connect.h"
 #include "core/control/service.h"
+#include "core/control/session.h"
 
 namespace rondo::control {
 
@@ -22,6 +24,10 @@ class Succession {
     std::shared_ptr<Service> service{};  ///< null: another process serves
     BootstrapPoint point{};              ///< where
   };
+  /// To the coordinator whose connection broke, over another one, to go on with the session. Blocks for
+  /// some seconds at most. Throws Error{bootstrap} where the others have gone on without this rank. One
+  /// thread at a time.
+  Standing come_back(const Session& session);
   /// Blocks until this rank has come to the next coordinator, which may be this process. Empty after
   /// give_up(). Throws Error{bootstrap} where there is none that may go on. One thread at a time.
   std::optional<Found> find();
@@ -32,10 +38,11 @@ class Succession {
 
  private:
   bool is_given_up() const;
+  Hello hello() const;
   std::shared_ptr<Service> serve();
 
   const int rank_;
-  const Secret secret_;
+  BootstrapPoint coordinator_;  ///< where it is
   const std::vector<HostInfo> hosts_;
   std::vector<Standby> standbys_;  ///< those that lead here only are empty
   UnforkedFd listening_;

@@ -6,12 +6,12 @@
 
 #include "core/base/awake.h"
 #include "core/base/socket_options.h"
-#include "core/control/analyzer.h"
 #include "core/control/connect.h"
 #include "core/control/control.h"
 #include "core/control/linked_channels.h"
 #include "core/control/served.h"
 #include "core/control/service.h"
+#include "core/control/session.h"
 #include "core/control/stream.h"
 #include "core/control/succession.h"
 #include "core/control/times.h"
@@ -46,7 +46,8 @@ class TcpControl final : public Control,
         hosts_(joined.welcome.hosts),
         served_by_(joined.welcome.service),
         service_(std::move(service)),
-        succession_(rank, point, joined.welcome, std::move(joined.standby)) {
+        succession_(rank, point, joined.welcome, std::move(joined.standby)),
+        session_(joined.session) {
     begin(std::move(joined));
     thread_ = named_thread("rondo-control", [this] { run_handlers(io_); });
   }
@@ -86,7 +87,8 @@ class TcpControl final : public Control,
       if (!served_) return false;
       leaving_ = leaving_ || std::holds_alternative<Bye>(message);
     }
-    asio::post(io_, [this, bytes = encode(message)]() mutable { stream_->send(std::move(bytes)); });
+    asio::post(
+        io_, [this, bytes = std::make_shared<const std::string>(encode(message))] { send(bytes); });
     return true;
   }
 
@@ -109,9 +111,16 @@ class TcpControl final : public Control,
     joined.reader.set_longest(longest_message);
     stream_ = std::make_shared<Stream>(adopt(io_, std::move(joined.socket)),
                                        std::move(joined.reader), true);
+    for (const auto& bytes : session_.left_after(joined.welcome.received)) stream_->send(bytes);
     stream_->start({.received = [this](const Message& message) { received(message); },
                     .closed = [this](const Stream::Ending& ending) { closed(ending); }});
   }
+
+  void send(Session::Bytes bytes) {
+    session_.keep(bytes);
+    stream_->send(std::move(bytes));
+  }
+  void send(const Message& message) { send(std::make_shared<const std::string>(encode(message))); }
 
   /// Step by step, see AwakeClock.
   void remind_in(std::chrono::milliseconds left, std::uint64_t number) {
@@ -150,47 +159,72 @@ class TcpControl final : public Control,
   }
 
   void received(const Message& message) {
+    if (session_.take(message)) stream_->send(encode(Message(Received{session_.received()})));
     if (std::holds_alternative<Closing>(message)) {
       const std::lock_guard lock(mutex_);
       leaving_ = true;  // what follows is no loss
       // The end of the service's process throws away what has not been read here.
-      stream_->send(encode(Message(Closing{})));
+      send(Closing{});
       return;
     }
     const auto number = communicator_of(message);
     if (!number) return;
     channels_.with(*number, [&](MemberChannel& channel) {
-      if (const auto answer = channel.receive(message)) stream_->send(encode(*answer));
+      if (const auto answer = channel.receive(message)) send(*answer);
     });
   }
 
-  /// The connection has ended; stream_ is closed already.
+  /// The connection has ended; stream_ is closed already. Blocks this thread, which has nothing else
+  /// to do without one.
   void closed(const Stream::Ending& ending) {
-    bool in_order = false;
-    {
-      const std::lock_guard lock(mutex_);
-      served_ = false;
-      in_order = leaving_;
-      gone_.notify_all();
+    Standing standing;
+    std::string refused;
+    try {
+      if (!is_leaving()) standing = succession_.come_back(session_);
+      if (standing.joined) return begin(std::move(*standing.joined));
+    } catch (const std::exception& failure) {
+      refused = message_of(failure);
     }
-    if (in_order) return channels_.conclude(Link::left);
-    // As the service does with a rank that is gone without a word.
+    if (note_unserved()) return channels_.conclude(Link::left);
+    if (!refused.empty()) {
+      channels_.conclude(Link::lost, refused);
+      return channels_.conclude(Link::gone, refused);
+    }
+    const std::string unproven = why_unproven(ending, standing.presence);
+    // As the service does with a rank that is gone.
     const auto timer = std::make_shared<asio::steady_timer>(io_, times::grace);
-    const std::string unproven = ending.by_network ? broken_path(ending.why) : "";
-    const bool is_dead = ending.why.empty();  // only a process's end ends a connection in order
-    timer->async_wait([this, timer, unproven, is_dead](const error_code&) {
+    timer->async_wait([this, timer, unproven](const error_code&) {
       channels_.conclude(Link::lost, unproven);
-      follow(is_dead);
+      follow(unproven.empty());
     });
   }
 
-  /// To the next coordinator. Blocks this thread, which has nothing else to do without one.
+  bool is_leaving() const {
+    const std::lock_guard lock(mutex_);
+    return leaving_;
+  }
+
+  /// True where that was expected.
+  bool note_unserved() {
+    const std::lock_guard lock(mutex_);
+    served_ = false;
+    gone_.notify_all();
+    return leaving_;
+  }
+
+  static std::string message_of(const std::exception& failure) {
+    const auto* const error = dynamic_cast<const Error*>(&failure);
+    return error != nullptr ? error->message() : failure.what();
+  }
+
+  /// To the next coordinator.
   void follow(bool is_dead) {
     try {
       if (is_dead) succession_.note_dead(service());
       std::optional<Succession::Found> found = succession_.find();
       if (!found) return;
       HostInfo server = found->joined.welcome.service;
+      session_ = Session(found->joined.session);
       begin(std::move(found->joined));
       {
         const std::lock_guard lock(mutex_);
@@ -198,10 +232,9 @@ class TcpControl final : public Control,
         if (found->service) service_ = all_served_->join(found->point, std::move(found->service));
         served_ = true;  // what is posted from here on follows the news
       }
-      for (const Message& news : channels_.link_again()) stream_->send(encode(news));
+      for (const Message& news : channels_.link_again()) send(news);
     } catch (const std::exception& failure) {
-      const auto* const error = dynamic_cast<const Error*>(&failure);
-      channels_.conclude(Link::gone, error != nullptr ? error->message() : failure.what());
+      channels_.conclude(Link::gone, message_of(failure));
     }
   }
 
@@ -219,6 +252,7 @@ class TcpControl final : public Control,
 
   LinkedChannels channels_;
   Succession succession_;
+  Session session_;  ///< used as stream_ is
   const std::shared_ptr<Served> all_served_ =
       Served::all();  ///< this thread may outlive the static
 

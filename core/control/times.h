@@ -22,6 +22,8 @@ inline constexpr milliseconds for_reports{800};
 inline constexpr milliseconds farewell{1000};
 /// For one address of several to answer.
 inline constexpr milliseconds for_address{3000};
+/// For the coordinator to take a rank back whose connection broke.
+inline constexpr milliseconds for_return{3000};
 /// For the coordinator to judge a report. It is more than a diagnosis takes.
 inline constexpr milliseconds for_verdict{3000};
 /// For ranks of other processes to leave before their coordinator does.
@@ -30,8 +32,8 @@ inline constexpr milliseconds linger{3000};
 inline constexpr milliseconds for_answer{5000};
 /// For a machine to answer at all, in a takeover.
 inline constexpr milliseconds for_machine{10'000};
-/// For a rank that lives to notice that the coordinator is lost, in a takeover: on a path that
-/// breaks, the ranks notice at different times.
+/// For a rank that lives to notice that its connection broke, or that the coordinator is lost: on a
+/// path that breaks, both ends notice at different times.
 inline constexpr milliseconds for_rank{30'000};
 /// For another rank to serve, and to welcome this one.
 inline constexpr milliseconds for_successor{for_machine + for_rank};

@@ -10,6 +10,8 @@
 namespace rondo::control {
 namespace {
 
+constexpr std::size_t header_bytes = 12;
+
 /// One of each kind, with every field set.
 std::vector<Message> samples() {
   const HostInfo host{.host = "boot/1", .hostname = "x", .process = 9, .pid = 77};
@@ -19,12 +21,19 @@ std::vector<Message> samples() {
                                      ReduceOperator::min, 2, 7, DataType::float32, true}}};
   return {
       Credential{.proof = {1, 2, 3}},
-      Hello{.rank = 3, .ranks = 4, .host = host, .standby = {.address = "::1", .port = 65535}},
+      Hello{.rank = 3,
+            .ranks = 4,
+            .host = host,
+            .standby = {.address = "::1", .port = 65535},
+            .session = {4, 5},
+            .received = 6},
       BootstrapExpired{.milliseconds = 60000},
       Welcome{.hosts = {host, host},
               .service = host,
-              .standbys = {{.address = "10.0.0.1", .port = 77}, {}}},
+              .standbys = {{.address = "10.0.0.1", .port = 77}, {}},
+              .received = 8},
       Refused{.retry = 1, .peer = 2, .message = "m", .remedy = "r"},
+      Received{.count = 9},
       Closing{},
       Open{.communicator = 5, .members = {3, 1, 2}, .again = 1},
       Told{},
@@ -123,14 +132,13 @@ TEST_CASE("random bytes after a good greeting never break the reader") {
   const auto greeting = encode(Preamble{});
   const auto messages = samples();
   for (int i = 0; i < 10000; ++i) {
-    auto frame = encode(messages[random() % messages.size()]);
+    auto frame = encode(messages[random() % messages.size()]).substr(header_bytes);
     for (int flips = static_cast<int>(random() % 6); flips >= 0; --flips) {
       frame[random() % frame.size()] = static_cast<char>(random());
     }
-    frame = test::sealed(frame);
     FrameReader reader;
     reader.feed(greeting);
-    reader.feed(frame);
+    reader.feed(test::sealed(frame, static_cast<std::uint32_t>(frame.size() - random() % 2)));
     REQUIRE(reader.preamble());
     try {
       while (reader.next()) {
@@ -144,12 +152,12 @@ TEST_CASE("random bytes after a good greeting never break the reader") {
 
 TEST_CASE("lengths and counts that lie are refused before memory is asked for") {
   FrameReader reader(1 << 16);
-  reader.feed(std::string("????\xff\xff\xff\x7f", 8));
+  reader.feed(test::sealed({}, 0x7fffffff));
   CHECK_THROWS_AS(reader.next(), NotRondo);
-  auto blobs = encode(Message(Blobs{.communicator = 1, .bytes = {}}));
+  auto blobs = encode(Message(Blobs{.communicator = 1, .bytes = {}})).substr(header_bytes);
   blobs[blobs.size() - 2] = '\x7f';  // a list of eight million
   FrameReader other(1 << 16);
-  other.feed(test::sealed(blobs));
+  other.feed(test::sealed(blobs, static_cast<std::uint32_t>(blobs.size())));
   CHECK_THROWS_AS(other.next(), NotRondo);
 }
 
@@ -159,17 +167,9 @@ TEST_CASE("no changed bit of a message is believed") {
     for (std::size_t bit = 0; bit < 8 * good.size(); ++bit) {
       std::string bad = good;
       bad[bit / 8] = static_cast<char>(bad[bit / 8] ^ (1 << bit % 8));
-      // A length that has grown takes from the next message.
-      bad += good + std::string(longest_of_stranger, '\0');
       FrameReader reader;
       reader.feed(bad);
-      bool believed = true;
-      try {
-        believed = reader.next().has_value();
-      } catch (const NotRondo&) {
-        believed = false;
-      }
-      REQUIRE_FALSE(believed);
+      REQUIRE_THROWS_AS(reader.next(), NotRondo);
     }
   }
 }

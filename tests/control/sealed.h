@@ -11,13 +11,18 @@
 
 namespace rondo::test {
 
-/// The frame of a control message, see core/control/message.h, with the checksum that its bytes have:
-/// who means harm can reckon it, too.
-inline std::string sealed(std::string frame) {
-  const auto after = std::string_view(frame).substr(sizeof(std::uint32_t));
-  const std::uint32_t checksum = crc32c(std::as_bytes(std::span(after)));
-  std::memcpy(frame.data(), &checksum, sizeof(checksum));
-  return frame;
+inline void append_number(std::string& bytes, std::uint32_t number) {
+  bytes.append(reinterpret_cast<const char*>(&number), sizeof(number));
+}
+
+/// The frame of a control message, see core/control/message.h, whose header says `length`. Its checksums
+/// are right: who means harm can reckon them, too.
+inline std::string sealed(std::string_view kind_and_fields, std::uint32_t length) {
+  std::string frame;
+  append_number(frame, length);
+  append_number(frame, crc32c(std::as_bytes(std::span(kind_and_fields))));
+  append_number(frame, crc32c(std::as_bytes(std::span(std::string_view(frame)))));
+  return frame.append(kind_and_fields);
 }
 
 }  // namespace rondo::test

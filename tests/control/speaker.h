@@ -100,8 +100,11 @@ class Speaker {
     say(encode(own));
     std::optional<control::Preamble> service;
     while (!(service = reader_.preamble())) hear();
+    session_ = service->nonce;
     say(encode(control::Message(rank_credential(secret, own, *service))));
   }
+  /// The name of what began so.
+  const Nonce& session() const { return session_; }
   /// The next message; nothing where the service has closed.
   std::optional<control::Message> next() {
     for (;;) {
@@ -119,6 +122,7 @@ class Speaker {
   }
 
   UniqueFd socket_;
+  Nonce session_{};
   control::FrameReader reader_{control::longest_message};
 };
 

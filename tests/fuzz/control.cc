@@ -54,9 +54,10 @@ std::string with_checksums(std::string_view bytes) {
   while (!bytes.empty()) {
     std::uint32_t length = 0;
     std::memcpy(&length, bytes.data(), std::min(bytes.size(), sizeof(length)));
-    const auto frame = bytes.substr(0, sizeof(length) + length);
-    sealed += test::sealed("????" + std::string(frame));
-    bytes.remove_prefix(frame.size());
+    bytes.remove_prefix(std::min(bytes.size(), sizeof(length)));
+    const auto body = bytes.substr(0, length);
+    sealed += test::sealed(body, length);
+    bytes.remove_prefix(body.size());
   }
   return sealed;
 }

@@ -1,0 +1,66 @@
+// What a rank and the coordinator have said to each other, whatever connections carried it. One that
+// breaks while both live is replaced by another, where both go on from what the other side has got: no
+// message is lost, and none comes twice.
+//
+//   rank                                                       coordinator
+//   Hello, with the session's name and the messages got   ->   knows what to send again
+//   knows what to send again                             <-    Welcome, with the messages got
+//
+// Private to core/control.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <string>
+
+#include "core/control/message.h"
+
+namespace rondo::control {
+
+/// One side of it. One thread at a time.
+class Session {
+ public:
+  using Bytes = std::shared_ptr<const std::string>;
+
+  Session() = default;
+  /// `name`: the nonce of the service in the first connection.
+  explicit Session(const Nonce& name) : name_(name) {}
+
+  const Nonce& name() const { return name_; }
+  /// Messages that this side has got.
+  std::uint64_t received() const { return received_; }
+
+  /// This side sends the encoded message. It is kept until the other side has it.
+  void keep(Bytes bytes) { kept_.push_back(std::move(bytes)); }
+  /// From the other side. True: it is to hear with received() that the message is here.
+  bool take(const Message& message) {
+    if (const auto* got = std::get_if<Received>(&message)) forget(got->count);
+    if (!is_of_session(message)) return false;
+    return ++received_ % between_acknowledgements == 0;
+  }
+  /// The other side has got so many. What is to be sent again.
+  const std::deque<Bytes>& left_after(std::uint64_t count) {
+    forget(count);
+    return kept_;
+  }
+
+ private:
+  /// So the other side keeps no more than that, and what is under way.
+  static constexpr std::uint64_t between_acknowledgements = 16;
+
+  void forget(std::uint64_t count) {
+    const auto got = count - std::min(count, forgotten_);
+    const auto some = std::min<std::uint64_t>(got, kept_.size());
+    kept_.erase(kept_.begin(), kept_.begin() + static_cast<std::ptrdiff_t>(some));
+    forgotten_ += some;
+  }
+
+  Nonce name_{};
+  std::uint64_t received_ = 0;
+  std::uint64_t forgotten_ = 0;  ///< messages sent before those in kept_
+  std::deque<Bytes> kept_{};
+};
+
+}  // namespace rondo::control

@@ -1,0 +1,124 @@
+// A control connection that breaks while both processes live is replaced, and nobody notices.
+#include <unistd.h>
+
+#include <string>
+#include <vector>
+
+#include "core/control/service.h"
+#include "tests/control/bad_path.h"
+#include "tests/control/speaker.h"
+
+namespace rondo {
+namespace {
+
+constexpr int ranks = 3;
+constexpr std::size_t faults = 30;
+
+/// Exchanges until the path has done its worst, and some more. How many were wrong.
+std::string exchange_often(int port, int rank) {
+  const auto control = meet(point_at(port), rank, ranks, rank == 0, child_host(), long_enough);
+  const auto channel = control->open(0, {0, 1, 2});
+  int wrong = 0;
+  for (int round = 0; round < 1200; ++round) {
+    const auto all = channel->exchange(std::to_string(100 * round + rank));
+    for (int other = 0; other < ranks; ++other)
+      wrong += all[static_cast<std::size_t>(other)] != std::to_string(100 * round + other);
+  }
+  return std::to_string(wrong) + " wrong";
+}
+
+TEST_CASE("exchanges are right over a path that breaks again and again") {
+  for (const PathFault fault : {PathFault::cut, PathFault::reset, PathFault::flip}) {
+    CAPTURE(static_cast<int>(fault));
+    const int port = free_port();
+    const int detour = free_port();
+    const BadPath path(detour, port, fault, ranks - 1, faults);
+    std::vector<Child> children;
+    for (int rank = 0; rank < ranks; ++rank)
+      children.emplace_back([=] { return exchange_often(rank == 0 ? port : detour, rank); });
+    for (Child& child : children) CHECK(child.report() == "0 wrong");
+    CHECK(path.faults() == faults);
+  }
+}
+
+TEST_CASE("a rank whose process has ended is told as dead, however its connection ended") {
+  const int port = free_port();
+  const int detour = free_port();
+  const BadPath path(detour, port, PathFault::cut, 1, 0);
+  const Gate met;
+  Child zero([&] {
+    const auto control = meet(point_at(port), 0, 2, true, child_host(), long_enough);
+    const auto channel = control->open(0, {0, 1});
+    channel->exchange("");
+    met.open(1);
+    eventually([&] { return channel->failed(); });
+    return std::string(channel->failure().what());
+  });
+  Child one([&] {
+    const auto control = meet(point_at(detour), 1, 2, false, child_host(), long_enough);
+    const auto channel = control->open(0, {0, 1});
+    channel->exchange("");
+    for (;;) ::pause();
+    return std::string();
+  });
+  met.pass();
+  one.kill();
+  CHECK(says(zero.report(), "rank 1 (host x, pid 77) ended, died or was killed [peer rank 1]"));
+}
+
+/// Joins by hand as rank 1 of 2, or comes back.
+void join(Speaker& speaker, const control::Hello& hello) {
+  speaker.introduce({});
+  speaker.say(encode(control::Message(hello)));
+  REQUIRE(std::holds_alternative<control::Credential>(*speaker.next()));
+}
+
+/// What a service says to one that comes back, after it came and its connection broke.
+std::optional<control::Message> answer_to_return(const Nonce* another_session,
+                                                 std::uint64_t received) {
+  const int port = free_port();
+  const control::Service service(point_at(port), child_host(), 2);
+  Speaker zero(port);
+  join(zero, hello_of(0, 2));
+  control::Hello hello = hello_of(1, 2);
+  {
+    Speaker one(port);
+    join(one, hello);
+    REQUIRE(std::holds_alternative<control::Welcome>(*one.next()));
+    one.say(encode(control::Message(control::Open{.communicator = 0, .members = {0, 1}})));
+    one.say(encode(control::Message(control::Blob{.communicator = 0, .bytes = "1"})));
+    zero.say(encode(control::Message(control::Open{.communicator = 0, .members = {0, 1}})));
+    zero.say(encode(control::Message(control::Blob{.communicator = 0, .bytes = "0"})));
+    REQUIRE(std::holds_alternative<control::Blobs>(*one.next()));
+    hello.session = one.session();
+  }
+  if (another_session != nullptr) hello.session = *another_session;
+  hello.received = received;
+  Speaker again(port);
+  join(again, hello);
+  const auto welcome = again.next();
+  if (!welcome || !std::holds_alternative<control::Welcome>(*welcome)) return welcome;
+  CHECK(std::get<control::Welcome>(*welcome).received == 2);
+  again.say(encode(control::Message(control::Bye{})));
+  return again.next();
+}
+
+TEST_CASE("who comes back gets what it has not got yet, and nothing twice") {
+  const auto missed = answer_to_return(nullptr, 0);
+  REQUIRE(missed);
+  REQUIRE(std::holds_alternative<control::Blobs>(*missed));
+  CHECK(std::get<control::Blobs>(*missed).bytes == std::vector<std::string>{"0", "1"});
+  CHECK_FALSE(answer_to_return(nullptr, 1));
+  CHECK_FALSE(answer_to_return(nullptr, 1000));  // a lie takes nothing from the others
+}
+
+TEST_CASE("who comes back to another session is refused, with words") {
+  const Nonce other{1, 2, 3};
+  const auto answer = answer_to_return(&other, 0);
+  REQUIRE(answer);
+  REQUIRE(std::holds_alternative<control::Refused>(*answer));
+  CHECK(says(std::get<control::Refused>(*answer).message, "have gone on without this one"));
+}
+
+}  // namespace
+}  // namespace rondo
