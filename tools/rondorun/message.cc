@@ -122,13 +122,16 @@ std::optional<Message> MessageReader::next() {
 
 bool MessageReader::skip_greeting() {
   if (greeted_) return true;
-  const auto found = bytes_.find(greeting);
+  // What was searched before holds no beginning of it.
+  const auto found = bytes_.find(greeting, searched_);
   if (found == std::string::npos) {
-    const auto other = bytes_.find(any_greeting);
+    const auto other = bytes_.find(any_greeting, searched_);
     if (other != std::string::npos && bytes_.find('\n', other) != std::string::npos)
       throw LaunchError(status_failure, "another version of rondorun answered");
     if (bytes_.size() > longest_noise)
       throw LaunchError(status_failure, "1 MiB of text, and no greeting of rondorun");
+    const auto rest = std::min(bytes_.size(), greeting.size() - 1);
+    searched_ = other != std::string::npos ? other : bytes_.size() - rest;
     return false;
   }
   done_ = found + greeting.size();

@@ -71,7 +71,8 @@ class MessageReader {
   bool skip_greeting();
 
   std::string bytes_;
-  std::size_t done_ = 0;  ///< bytes before it are used up
+  std::size_t searched_ = 0;  ///< no greeting begins before it
+  std::size_t done_ = 0;      ///< bytes before it are used up
   bool greeted_ = false;
 };
 
