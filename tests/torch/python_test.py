@@ -200,17 +200,21 @@ def test_split_and_dup():
 
 
 def test_threads():
-    sums = []
+    for checksum in False, True:
+        sums, direct = [], []
 
-    def work(part):
-        with part:
-            sums.append(part.all_reduce(numpy.ones(10))[0])
-    threads = [threading.Thread(target=work, args=(part,)) for part in rondo.from_threads(3)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert sums == [3, 3, 3]
+        def work(part, sums=sums, direct=direct):
+            with part:
+                sums.append(part.all_reduce(numpy.ones(300000))[0])
+                direct.append(part.traffic()["direct_bytes"] > 0)
+        parts = rondo.from_threads(3, checksum=checksum)
+        threads = [threading.Thread(target=work, args=(part,)) for part in parts]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert sums == [3, 3, 3]
+        assert direct == 3 * [not checksum]  # what has a checksum goes in frames
 
 
 def test_unique_id():

@@ -129,7 +129,8 @@ These arguments win over the environment's RONDO_ settings:
   algorithm      "ring", "all_reduce:ring;broadcast:chain"
   timeout        seconds
   reproducible   True, False
-  accumulate     "wide", "type")";
+  accumulate     "wide", "type"
+  checksum       True, False)";
 inline constexpr const char* from_unique_id =
     R"(The communicator of `size` ranks that all pass the same id.
 

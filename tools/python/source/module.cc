@@ -27,6 +27,7 @@ struct Wishes {
   double timeout;
   const std::optional<bool>& reproducible;
   const std::optional<std::string>& accumulate;
+  const std::optional<bool>& checksum;
 };
 
 std::chrono::milliseconds milliseconds_of(double seconds, const char* call) {
@@ -44,7 +45,8 @@ rondo::Options options(const Wishes& wishes, const char* call) {
   rondo::Options made{.transport = wishes.transport,
                       .algorithm = wishes.algorithm,
                       .timeout = milliseconds_of(wishes.timeout, call),
-                      .reproducible = wishes.reproducible};
+                      .reproducible = wishes.reproducible,
+                      .checksum = wishes.checksum};
   if (!wishes.accumulate) return made;
   if (*wishes.accumulate != "type" && *wishes.accumulate != "wide")
     refuse(call, "accumulate is '" + *wishes.accumulate + "'", "'type' or 'wide'");
@@ -192,25 +194,27 @@ using Flag = std::optional<bool>;
 using Word = std::optional<std::string>;
 
 WorldHandle from_environment(const std::string& transport, const std::string& algorithm,
-                             double timeout, const Flag& reproducible, const Word& accumulate) {
-  const auto wanted =
-      options({transport, algorithm, timeout, reproducible, accumulate}, "from_environment");
+                             double timeout, const Flag& reproducible, const Word& accumulate,
+                             const Flag& checksum) {
+  const auto wanted = options({transport, algorithm, timeout, reproducible, accumulate, checksum},
+                              "from_environment");
   return meet([&] { return rondo::Communicator::from_environment(wanted); });
 }
 
 WorldHandle from_unique_id(const py::bytes& bytes, int rank, int size, const std::string& transport,
                            const std::string& algorithm, double timeout, const Flag& reproducible,
-                           const Word& accumulate) {
+                           const Word& accumulate, const Flag& checksum) {
   const rondo::UniqueId id = to_id(bytes, "from_unique_id");
-  const auto wanted =
-      options({transport, algorithm, timeout, reproducible, accumulate}, "from_unique_id");
+  const auto wanted = options({transport, algorithm, timeout, reproducible, accumulate, checksum},
+                              "from_unique_id");
   return meet([&] { return rondo::Communicator::from_unique_id(id, rank, size, wanted); });
 }
 
 py::list from_threads(int size, const std::string& transport, const std::string& algorithm,
-                      double timeout, const Flag& reproducible, const Word& accumulate) {
+                      double timeout, const Flag& reproducible, const Word& accumulate,
+                      const Flag& checksum) {
   const auto wanted =
-      options({transport, algorithm, timeout, reproducible, accumulate}, "from_threads");
+      options({transport, algorithm, timeout, reproducible, accumulate, checksum}, "from_threads");
   py::list worlds;
   for (auto& communicator : rondo::Communicator::from_threads(size, wanted))
     worlds.append(std::make_shared<World>(std::move(communicator)));
@@ -225,13 +229,13 @@ py::bytes make_unique_id() {
 void define_meetings(py::module_& module) {
   module.def("from_environment", &from_environment, "transport"_a = "", "algorithm"_a = "",
              "timeout"_a = 0.0, "reproducible"_a = py::none(), "accumulate"_a = py::none(),
-             documents::from_environment);
+             "checksum"_a = py::none(), documents::from_environment);
   module.def("from_unique_id", &from_unique_id, "id"_a, "rank"_a, "size"_a, "transport"_a = "",
              "algorithm"_a = "", "timeout"_a = 0.0, "reproducible"_a = py::none(),
-             "accumulate"_a = py::none(), documents::from_unique_id);
+             "accumulate"_a = py::none(), "checksum"_a = py::none(), documents::from_unique_id);
   module.def("from_threads", &from_threads, "size"_a, "transport"_a = "", "algorithm"_a = "",
              "timeout"_a = 0.0, "reproducible"_a = py::none(), "accumulate"_a = py::none(),
-             documents::from_threads);
+             "checksum"_a = py::none(), documents::from_threads);
   module.def("make_unique_id", &make_unique_id, documents::make_unique_id);
 }
 
