@@ -1,23 +1,11 @@
 #include "core/control/connect.h"
 
-#include <netdb.h>
-#include <netinet/in.h>
-#include <poll.h>
-#include <sys/socket.h>
-
-#include <algorithm>
-#include <array>
-#include <cerrno>
-#include <cstddef>
-#include <cstdlib>
-#include <cstring>
-#include <memory>
 #include <optional>
-#include <system_error>
 #include <thread>
 
 #include "core/control/analyzer.h"
 #include "core/control/credential.h"
+#include "core/control/dialling.h"
 #include "core/control/times.h"
 
 namespace rondo::control {
@@ -26,168 +14,10 @@ namespace {
 using Clock = std::chrono::steady_clock;
 using std::chrono::milliseconds;
 
-/// Connections that wait in the kernel: all ranks may come at once, beside strangers.
-constexpr int most_waiting = 4096;
-
-/// This try failed; the next may not.
-struct TryAgain : std::runtime_error {
-  using std::runtime_error::runtime_error;
-};
-
-/// Its process has ended: nothing listens at the place.
-struct NobodyThere : TryAgain {
-  using TryAgain::TryAgain;
-};
-
-/// Its machine does not answer.
-struct Unreachable : TryAgain {
-  using TryAgain::TryAgain;
-};
-
-/// The caller does not wait any more.
-struct GivenUp {};
-
-/// Until when to wait.
-struct Limit {
-  Clock::time_point deadline{};
-  int given_up = -1;  ///< a descriptor: once it is readable, GivenUp is thrown
-
-  Limit at_most(milliseconds time) const {
-    return {std::min(deadline, Clock::now() + time), given_up};
-  }
-};
-
 /// The job's own service went without a word.
 struct ServiceEnded : TryAgain {
   using TryAgain::TryAgain;
 };
-
-std::string system_message(int number) { return std::generic_category().message(number); }
-
-milliseconds until(Clock::time_point time) {
-  return std::max(milliseconds{0}, std::chrono::ceil<milliseconds>(time - Clock::now()));
-}
-
-/// False when the time is up first.
-bool wait_for(int descriptor, short events, const Limit& limit) {
-  for (;;) {
-    std::array<pollfd, 2> entries{pollfd{.fd = descriptor, .events = events, .revents = 0},
-                                  pollfd{.fd = limit.given_up, .events = POLLIN, .revents = 0}};
-    const int ready =
-        ::poll(entries.data(), entries.size(), static_cast<int>(until(limit.deadline).count()));
-    if (ready > 0 && entries[1].revents != 0) throw GivenUp{};
-    if (ready > 0) return true;
-    if (ready == 0) return false;
-    if (errno != EINTR) throw TryAgain(system_message(errno));
-  }
-}
-
-/// On one machine a connection to a free port can reach itself, when the kernel picks that very
-/// port for its own end.
-bool is_connected_to_itself(int descriptor) {
-  sockaddr_storage here{};
-  sockaddr_storage there{};
-  socklen_t here_length = sizeof(here);
-  socklen_t there_length = sizeof(there);
-  return ::getsockname(descriptor, reinterpret_cast<sockaddr*>(&here), &here_length) == 0 &&
-         ::getpeername(descriptor, reinterpret_cast<sockaddr*>(&there), &there_length) == 0 &&
-         here_length == there_length && std::memcmp(&here, &there, here_length) == 0;
-}
-
-[[noreturn]] void throw_refusal(int error) {
-  if (error == ECONNREFUSED) throw NobodyThere(system_message(error));
-  throw Unreachable(system_message(error));
-}
-
-UniqueFd connect_to(const addrinfo& target, const Limit& limit) {
-  UniqueFd socket(::socket(target.ai_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
-  if (!socket && (errno == EMFILE || errno == ENFILE)) throw no_descriptors();
-  if (!socket) throw TryAgain(system_message(errno));
-  if (::connect(socket.get(), target.ai_addr, target.ai_addrlen) != 0 && errno != EINPROGRESS) {
-    throw_refusal(errno);
-  }
-  if (!wait_for(socket.get(), POLLOUT, limit)) throw Unreachable("no answer");
-  int error = 0;
-  socklen_t length = sizeof(error);
-  ::getsockopt(socket.get(), SOL_SOCKET, SO_ERROR, &error, &length);
-  if (error != 0) throw_refusal(error);
-  if (is_connected_to_itself(socket.get())) throw_refusal(ECONNREFUSED);
-  return socket;
-}
-
-/// The first address of the name that answers.
-UniqueFd connect_to(const BootstrapPoint& point, const Limit& limit) {
-  addrinfo hints{};
-  hints.ai_socktype = SOCK_STREAM;
-  hints.ai_flags = AI_NUMERICSERV;
-  addrinfo* head = nullptr;
-  const int status = ::getaddrinfo(meeting_address(point).c_str(),
-                                   std::to_string(point.port).c_str(), &hints, &head);
-  if (status != 0) {
-    throw TryAgain("the name " + point.address + " is not known: " + ::gai_strerror(status));
-  }
-  const std::unique_ptr<addrinfo, decltype(&::freeaddrinfo)> owner(head, &::freeaddrinfo);
-  for (const addrinfo* target = head;; target = target->ai_next) {
-    try {
-      return connect_to(*target, limit.at_most(times::for_address));
-    } catch (const TryAgain&) {
-      if (target->ai_next == nullptr) throw;
-    }
-  }
-}
-
-void send_all(int descriptor, std::string_view bytes, const Limit& limit) {
-  while (!bytes.empty()) {
-    const auto sent = ::send(descriptor, bytes.data(), bytes.size(), MSG_NOSIGNAL);
-    if (sent > 0) {
-      bytes.remove_prefix(static_cast<std::size_t>(sent));
-    } else if (errno != EAGAIN && errno != EINTR) {
-      throw TryAgain(system_message(errno));
-    } else if (!wait_for(descriptor, POLLOUT, limit)) {
-      throw TryAgain("it accepts no data");
-    }
-  }
-}
-
-/// False when the time is up first.
-bool receive_some(int descriptor, FrameReader& reader, const Limit& limit) {
-  if (!wait_for(descriptor, POLLIN, limit)) return false;
-  std::array<char, std::size_t{1} << 16> bytes{};
-  const auto count = ::recv(descriptor, bytes.data(), bytes.size(), 0);
-  if (count == 0) throw TryAgain("it closed the connection");
-  if (count > 0) {
-    reader.feed({bytes.data(), static_cast<std::size_t>(count)});
-  } else if (errno != EAGAIN && errno != EINTR) {
-    throw TryAgain(system_message(errno));
-  }
-  return true;
-}
-
-/// A socket that listens on the interface that `connection` uses, at a port of the kernel's choice.
-/// Invalid where none is to be had: then this rank will not serve.
-UniqueFd listen_beside(int connection, Standby& standby) {
-  sockaddr_storage name{};
-  socklen_t length = sizeof(name);
-  auto* const address = reinterpret_cast<sockaddr*>(&name);
-  std::array<char, NI_MAXHOST> host{};
-  std::array<char, NI_MAXSERV> port{};
-  const auto look = [&](int descriptor) {
-    length = sizeof(name);
-    return ::getsockname(descriptor, address, &length) == 0 &&
-           ::getnameinfo(address, length, host.data(), host.size(), port.data(), port.size(),
-                         NI_NUMERICHOST | NI_NUMERICSERV) == 0;
-  };
-  if (!look(connection)) return {};
-  // Both families have it at this place.
-  reinterpret_cast<sockaddr_in*>(address)->sin_port = 0;
-  UniqueFd socket(::socket(name.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
-  if (!socket || ::bind(socket.get(), address, length) != 0 ||
-      ::listen(socket.get(), most_waiting) != 0 || !look(socket.get()))
-    return {};
-  standby = {.address = host.data(), .port = static_cast<std::uint16_t>(std::atoi(port.data()))};
-  return socket;
-}
-static_assert(offsetof(sockaddr_in, sin_port) == offsetof(sockaddr_in6, sin6_port));
 
 /// One conversation, see credential.h.
 class Conversation {
@@ -198,7 +28,9 @@ class Conversation {
         limit_(limit),
         own_{.nonce = random_nonce()},
         joined_{.socket = std::move(socket), .reader = FrameReader(longest_of_newcomer)} {
-    if (hello_.standby.address.empty())
+    joined_.place = place_of(joined_.socket.get(), &::getpeername)
+                        .value_or(Standby{meeting_address(point), point.port});
+    if (hello_.standby.address.empty() && hello_.session == Nonce{})
       joined_.standby = UnforkedFd(listen_beside(joined_.socket.get(), hello_.standby));
     send_all(joined_.socket.get(), encode(own_), limit_);
   }
@@ -291,7 +123,7 @@ std::optional<Joined> try_once(const BootstrapPoint& point, const Hello& hello, 
     Conversation conversation(connect_to(point, limit), point, hello, limit);
     // A listener of some other kind may take the connection and say nothing.
     if (conversation.wait_for_welcome(limit)) return conversation.join_world();
-    if (!conversation.greeted()) throw TryAgain("something that is not rondo listens there");
+    if (!conversation.greeted()) throw NothingSaid("something that is not rondo listens there");
     conversation.give_up(allowed);
     if (conversation.wait_for_welcome({Clock::now() + times::for_answer, limit.given_up}))
       return conversation.join_world();
@@ -334,17 +166,12 @@ Error maker_ended(const BootstrapPoint& point, const Hello& hello) {
 
 }  // namespace
 
-Error no_descriptors() {
-  return {ErrorCode::system,
-          "out of file descriptors while joining the other ranks",
-          {.remedy = "raise the limit of open files (ulimit -n)"}};
-}
-
 Joined join_world(const BootstrapPoint& point, const Hello& hello, milliseconds allowed) {
   const auto deadline = Clock::now() + allowed;
   std::string why = "there was no time for a try";
   bool ended = false;
-  for (bool first = true;; first = false) {
+  bool heard = false;
+  for (;;) {
     try {
       if (auto joined = try_once(point, hello, {deadline}, allowed)) return *std::move(joined);
     } catch (const ServiceEnded& failed) {
@@ -352,8 +179,10 @@ Joined join_world(const BootstrapPoint& point, const Hello& hello, milliseconds 
       why = failed.what();  // this job's rank 0 may come to the port of one that has ended
       ended = true;
     } catch (const TryAgain& failed) {
-      // What the deadline cut off tells less than the tries before.
-      if (first || Clock::now() < deadline) why = failed.what();
+      // A try that the deadline cuts off takes nothing from what was said to those before.
+      const bool said = dynamic_cast<const NothingSaid*>(&failed) == nullptr;
+      if (said || !heard || Clock::now() < deadline) why = failed.what();
+      heard = heard || said;
     }
     if (until(deadline) <= times::between_tries) break;
     std::this_thread::sleep_for(times::between_tries);
@@ -366,19 +195,21 @@ Standing join_standby(const BootstrapPoint& point, const Hello& hello, milliseco
                       int given_up) {
   const Limit limit{Clock::now() + allowed, given_up};
   const auto to_be_reached = limit.at_most(times::for_machine).deadline;
+  Presence presence = Presence::unknown;
   try {
     for (;;) {
       try {
         if (auto joined = try_once(point, hello, limit, allowed))
-          return {.joined = std::move(joined), .presence = Presence::come};
+          return {.joined = std::move(joined), .presence = Presence::alive};
       } catch (const NobodyThere&) {
         return {.presence = Presence::dead};
       } catch (const Unreachable&) {
-        if (until(to_be_reached) <= times::between_tries) return {.presence = Presence::unknown};
+        presence = Presence::unknown;
+        if (until(to_be_reached) <= times::between_tries) return {};
       } catch (const TryAgain&) {
-        // It may die in the middle of this, or a network may come back.
+        presence = Presence::alive;  // it may die in the middle of this, or a network may come back
       }
-      if (until(limit.deadline) <= times::between_tries) return {};
+      if (until(limit.deadline) <= times::between_tries) return {.presence = presence};
       wait_for(-1, 0, limit.at_most(times::between_tries));
     }
   } catch (const GivenUp&) {

@@ -7,8 +7,8 @@
 #include "core/base/fork.h"
 #include "core/base/unique_fd.h"
 #include "core/control/control.h"
+#include "core/control/ending.h"
 #include "core/control/message.h"
-#include "core/control/stream.h"
 
 namespace rondo::control {
 
@@ -18,11 +18,9 @@ struct Joined {
   FrameReader reader{};  ///< with what was received after the welcome
   Welcome welcome{};
   Nonce session{};       ///< its name, see session.h
+  Standby place{};       ///< where the service is, in numbers
   UnforkedFd standby{};  ///< listens at the Hello's standby; made where that named none
 };
-
-/// This process has no descriptor left to join the other ranks.
-Error no_descriptors();
 
 /// Tries until it is welcomed, refused for good, or `deadline` from now has passed. The service may
 /// start later than the ranks that connect to it. Throws Error{bootstrap}.
@@ -32,8 +30,8 @@ Joined join_world(const BootstrapPoint& point, const Hello& hello,
 /// What became of joining a rank that may serve after the coordinator is lost.
 struct Standing {
   std::optional<Joined> joined{};
-  Presence presence = Presence::alive;  ///< of its process; unknown: its machine does not answer
-  bool is_given_up = false;             ///< by the caller
+  Presence presence = Presence::unknown;  ///< of its process
+  bool is_given_up = false;               ///< by the caller
 };
 /// Tries until it is welcomed, the process there is known to be dead, `allowed` has passed, or the
 /// descriptor `given_up` can be read. Throws Error{bootstrap} where it is refused for good.

@@ -311,13 +311,13 @@ std::optional<Message> FrameReader::next() {
   FrameHeader header;
   if (seen.size() < sizeof(header)) return std::nullopt;
   std::memcpy(&header, seen.data(), sizeof(header));
-  if (header.length == 0 || header.length > longest_)
-    throw NotRondo("a message of " + std::to_string(header.length) + " bytes");
   const char* const changed = "a message that was changed on the way: its checksum is wrong";
   if (checksum_of(header) != header.of_header) throw NotRondo(changed);
+  if (header.length == 0 || header.length > longest_)
+    throw NotRondo("a message of " + std::to_string(header.length) + " bytes");
   const auto body = seen.substr(sizeof(header), header.length);
   if (body.size() < header.length) return std::nullopt;
-  if (header_of(body).checksum != header.checksum) throw NotRondo(changed);
+  if (crc32c(std::as_bytes(std::span(body))) != header.checksum) throw NotRondo(changed);
   auto message = make(static_cast<unsigned char>(body.front()));
   FieldReader reader(body.substr(1));
   std::visit([&](auto& value) { reader(value); }, message);

@@ -70,7 +70,7 @@ void Reception::welcome_in(Stream::Socket socket) {
             with_connection([&](const ConnectionPointer& present) { received(present, message); });
           },
       .closed =
-          [this, with_connection](const Stream::Ending& ending) {
+          [this, with_connection](const Ending& ending) {
             with_connection([&](const ConnectionPointer& present) { closed(present, ending); });
           },
   });
@@ -78,7 +78,7 @@ void Reception::welcome_in(Stream::Socket socket) {
 
 void Reception::greeted(const ConnectionPointer& newcomer, const Preamble& preamble) {
   newcomer->peers = preamble;
-  newcomer->stream->send(encode(newcomer->own));  // the other side compares versions, too
+  newcomer->stream->send(newcomer->own);  // the other side compares versions, too
   if (preamble.version == protocol_version) return;
   warn(*newcomer, "it speaks version " + std::to_string(preamble.version) +
                       " of the control protocol, this job version " +
@@ -101,7 +101,7 @@ void Reception::recognise(const ConnectionPointer& newcomer, const Message& mess
   if (newcomer->is_known && hello != nullptr) {
     events_.introduced(newcomer, *hello);
   } else if (newcomer->is_known || credential == nullptr) {
-    closed(newcomer, {"it sent something other than its name"});
+    closed(newcomer, {.why = "it sent something other than its name"});
   } else if (!is_rank(*credential, secret_, newcomer->peers, own)) {
     warn(*newcomer, "it does not know this job's secret");
     refuse(newcomer, {.retry = 1});
@@ -111,11 +111,11 @@ void Reception::recognise(const ConnectionPointer& newcomer, const Message& mess
     newcomers_.add(newcomer);
     sweep();
     newcomer->stream->set_longest(longest_of_newcomer);
-    newcomer->stream->send(encode(Message(service_credential(secret_, newcomer->peers, own))));
+    newcomer->stream->send(service_credential(secret_, newcomer->peers, own));
   }
 }
 
-void Reception::closed(const ConnectionPointer& connection, const Stream::Ending& ending) {
+void Reception::closed(const ConnectionPointer& connection, const Ending& ending) {
   if (connection->introduced) return events_.closed(connection, ending);
   drop(connection);
   if (connection->departed) return;
@@ -133,7 +133,7 @@ void Reception::accept(const ConnectionPointer& newcomer, const Hello& hello) {
 
 void Reception::refuse(const ConnectionPointer& connection, const Refused& refusal) {
   connection->departed = true;
-  connection->stream->send(encode(Message(refusal)));
+  connection->stream->send(refusal);
   connection->stream->finish();
 }
 

@@ -11,7 +11,6 @@
 #include "core/base/rare_log.h"
 #include "core/control/listener.h"
 #include "core/control/message.h"
-#include "core/control/session.h"
 #include "core/control/stream.h"
 
 namespace rondo::control {
@@ -29,14 +28,7 @@ struct Connection {
   bool departed = false;    ///< has said Bye, or was refused
   bool told = false;        ///< knows that the service may end
   Hello hello{};
-  Session session{};        ///< a rank's
-  Stream::Ending ending{};  ///< how it broke, of a rank that may come back over another one
-
-  /// Of the session.
-  void send(const Session::Bytes& bytes) {
-    session.keep(bytes);
-    stream->send(bytes);
-  }
+  Ending ending{};  ///< how it broke, of a rank that may come back over another one
 };
 using ConnectionPointer = std::shared_ptr<Connection>;
 
@@ -49,7 +41,7 @@ class Reception {
     std::function<void(const ConnectionPointer&, const Hello&)> introduced{};
     /// From those that were accepted.
     std::function<void(const ConnectionPointer&, const Message&)> received{};
-    std::function<void(const ConnectionPointer&, const Stream::Ending&)> closed{};
+    std::function<void(const ConnectionPointer&, const Ending&)> closed{};
   };
 
   Reception(boost::asio::io_context& io, const BootstrapPoint& point, const std::string& hostname);
@@ -74,7 +66,7 @@ class Reception {
   void greeted(const ConnectionPointer& newcomer, const Preamble& preamble);
   void received(const ConnectionPointer& connection, const Message& message);
   void recognise(const ConnectionPointer& newcomer, const Message& message);
-  void closed(const ConnectionPointer& connection, const Stream::Ending& ending);
+  void closed(const ConnectionPointer& connection, const Ending& ending);
   void warn(const Connection& stranger, const std::string& what);
   void remove(const ConnectionPointer& newcomer);
   void sweep();

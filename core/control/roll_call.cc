@@ -70,7 +70,14 @@ void RollCall::miss(int rank, std::chrono::milliseconds patience) {
   each.settled = false;
   each.patience = patience;
   each.since = clock_.now();
-  if (!std::exchange(ticks_, true)) tick_in(std::chrono::milliseconds{0});
+  if (!ticks_) tick_in(std::chrono::milliseconds{0});
+  ticks_ = true;
+}
+
+void RollCall::note_gone(int rank) {
+  Each& each = each_[static_cast<std::size_t>(rank)];
+  each.presence = Presence::unknown;
+  each.settled = false;
 }
 
 void RollCall::note_dead(int rank) {
@@ -83,8 +90,8 @@ void RollCall::note_come(int rank) {
   each.settled = true;
 }
 
-bool RollCall::is_complete() const {
-  return std::ranges::all_of(each_, [](const Each& each) { return each.settled; });
+std::size_t RollCall::missing() const {
+  return static_cast<std::size_t>(std::ranges::count(each_, false, &Each::settled));
 }
 
 std::vector<int> RollCall::all_that_are(Presence presence) const {
@@ -109,7 +116,7 @@ void RollCall::tick_in(std::chrono::milliseconds pause) {
 }
 
 void RollCall::tick() {
-  ticks_ = !is_complete();
+  ticks_ = missing() > 0;
   if (!ticks_) return;
   tick_in(awake_step);  // also where check() throws, for want of memory say
   // Those that are alive are on their way: a question now and then shows whether they died.
@@ -123,7 +130,7 @@ void RollCall::tick() {
 void RollCall::ask(int rank) {
   const auto at = static_cast<std::size_t>(rank);
   Each& each = each_[at];
-  if (standbys_[at].address.empty() || std::exchange(each.asked, true)) return;
+  if (standbys_[at].address.empty() || each.asked) return;
   const auto answered = [this, &each](Presence presence) {
     each.asked = false;
     const bool is_final = each.presence == Presence::come || each.presence == Presence::dead;
@@ -132,6 +139,7 @@ void RollCall::ask(int rank) {
     check();
   };
   std::make_shared<Question>(io_, standbys_[at], answered)->ask(times::for_machine);
+  each.asked = true;
 }
 
 bool RollCall::is_over(const Each& each, AwakeClock::Clock::time_point now) const {
@@ -144,7 +152,12 @@ void RollCall::check() {
   for (std::size_t rank = 0; rank < each_.size(); ++rank) {
     if (each_[rank].settled || !is_over(each_[rank], now)) continue;
     each_[rank].settled = true;
-    settled_(static_cast<int>(rank));
+    try {
+      settled_(static_cast<int>(rank));
+    } catch (...) {  // no memory, say: at the next tick there may be
+      each_[rank].settled = false;
+      throw;
+    }
   }
 }
 

@@ -11,6 +11,7 @@
 #include <boost/asio/ip/tcp.hpp>
 #include <boost/asio/steady_timer.hpp>
 #include <chrono>
+#include <cstddef>
 #include <functional>
 #include <memory>
 #include <string>
@@ -33,11 +34,15 @@ class RollCall {
   /// Waits for it from here on: `patience` long if its process does not answer, times::for_rank if it
   /// lives.
   void miss(int rank, std::chrono::milliseconds patience);
+  /// It had come, and has gone again: its time runs on.
+  void note_gone(int rank);
   void note_dead(int rank);
+  /// It is not waited for any more.
+  void give_up(int rank) { each_[static_cast<std::size_t>(rank)].settled = true; }
   /// It is there, also after it was settled.
   void note_come(int rank);
-  /// Nobody is waited for.
-  bool is_complete() const;
+  /// How many are waited for.
+  std::size_t missing() const;
   Presence presence(int rank) const { return each_[static_cast<std::size_t>(rank)].presence; }
   /// Empty, or why those who have come must not go on.
   std::string obstacle() const;

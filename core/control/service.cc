@@ -14,6 +14,7 @@
 #include "core/control/coordinator.h"
 #include "core/control/reception.h"
 #include "core/control/roll_call.h"
+#include "core/control/succession.h"
 #include "core/control/times.h"
 #include "rondo/error.h"
 
@@ -49,6 +50,7 @@ class Service::Server {
     begin_roll_call();
     for (int rank = 0; rank < ranks_; ++rank) roll_call_->miss(rank, times::for_machine);
     for (const int rank : takeover.dead) roll_call_->note_dead(rank);
+    for (const int rank : takeover.silent) roll_call_->give_up(rank);
     serve();
   }
 
@@ -75,7 +77,7 @@ class Service::Server {
         .received = [this](const ConnectionPointer& rank,
                            const Message& message) { received(rank, message); },
         .closed = [this](const ConnectionPointer& rank,
-                         const Stream::Ending& ending) { closed(rank, ending); },
+                         const Ending& ending) { closed(rank, ending); },
     });
     thread_ = named_thread("rondo-bootstrap", [this] { run_handlers(io_); });
   }
@@ -87,9 +89,10 @@ class Service::Server {
   void check_complete();
   void begin_roll_call();
   void settled(int rank);
+  void lose(const ConnectionPointer& connection, const std::string& unproven);
   void go_on();
   void begin();
-  void closed(const ConnectionPointer& connection, const Stream::Ending& ending);
+  void closed(const ConnectionPointer& connection, const Ending& ending);
   void expired(std::uint64_t milliseconds);
   void fail_bootstrap(const Refused& refusal);
   void drop(const ConnectionPointer& connection);
@@ -119,8 +122,6 @@ class Service::Server {
 };
 
 void Service::Server::received(const ConnectionPointer& connection, const Message& message) {
-  if (connection->session.take(message))
-    connection->stream->send(encode(Message(Received{connection->session.received()})));
   if (const auto* late = std::get_if<BootstrapExpired>(&message)) {
     expired(late->milliseconds);
   } else if (std::holds_alternative<Closing>(message)) {
@@ -164,7 +165,7 @@ void Service::Server::introduce(const ConnectionPointer& connection, const Hello
     return Reception::refuse(connection, *objection);
   }
   reception_.accept(connection, hello);
-  connection->session = Session(connection->own.nonce);
+  connection->stream->carry(Session(connection->own.nonce), 0);
   const bool is_first = by_rank_.empty();
   ranks_ = hello.ranks;
   by_rank_.resize(static_cast<std::size_t>(ranks_));
@@ -178,6 +179,7 @@ void Service::Server::introduce(const ConnectionPointer& connection, const Hello
   check_complete();
 }
 
+/// The others went on without it.
 void Service::Server::refuse_late(const ConnectionPointer& connection) {
   Reception::refuse(
       connection, {.message = "the other ranks have gone on without this one, which came too late "
@@ -187,27 +189,28 @@ void Service::Server::refuse_late(const ConnectionPointer& connection) {
 
 /// A rank is back, whose connection broke; this side may not have noticed yet.
 void Service::Server::resume(const ConnectionPointer& connection, const Hello& hello) {
-  const ConnectionPointer broken = coordinator_ ? holder_of(hello.rank) : nullptr;
-  if (broken == nullptr || broken->departed || broken->session.name() != hello.session)
-    return refuse_late(connection);
+  const ConnectionPointer broken = holder_of(hello.rank);
+  if (coordinator_ && broken == nullptr) return refuse_late(connection);
+  if (!coordinator_ || broken->stream->session().name() != hello.session)
+    return Reception::refuse(connection, {.retry = 1, .message = "it serves another job now"});
+  Session session = std::move(broken->stream->session());
   reception_.accept(connection, broken->hello);
   broken->stream->close();
   connection->told = broken->told;
-  connection->session = std::move(broken->session);
   by_rank_[static_cast<std::size_t>(hello.rank)] = connection;
   roll_call_->note_come(hello.rank);
+  reception_.expect(roll_call_->missing());
   log(LogLevel::warn, -1,
       describe(connection->hello) + " is back: its control connection had broken" +
           (broken->ending.why.empty() ? "" : ": " + broken->ending.why));
   connection->stream->set_longest(longest_message);
-  connection->stream->send(encode(Message(Welcome{.received = connection->session.received()})));
-  for (const auto& bytes : connection->session.left_after(hello.received))
-    connection->stream->send(bytes);
+  connection->stream->send(Welcome{.received = session.received()});
+  connection->stream->carry(std::move(session), hello.received);
 }
 
 void Service::Server::check_complete() {
   if (coordinator_) return;
-  if (takes_over_) return roll_call_->is_complete() ? go_on() : void();
+  if (takes_over_) return roll_call_->missing() == 0 ? go_on() : void();
   if (std::count(by_rank_.begin(), by_rank_.end(), nullptr) != 0) return;
   world_ = {.service = host_};
   for (const auto& connection : by_rank_) {
@@ -219,7 +222,7 @@ void Service::Server::check_complete() {
 }
 
 void Service::Server::begin_roll_call() {
-  roll_call_.emplace(io_, world_.standbys, [this](int rank) { settled(rank); });
+  roll_call_.emplace(io_, reachable_standbys(world_), [this](int rank) { settled(rank); });
 }
 
 /// A rank has not come to the takeover, or not come back.
@@ -228,9 +231,12 @@ void Service::Server::settled(int rank) {
   const ConnectionPointer connection = holder_of(rank);
   if (connection == nullptr) return;
   const Presence presence = roll_call_->presence(rank);
-  const std::string why = why_unproven(connection->ending, presence);
+  lose(connection, why_unproven(connection->ending, presence));
+}
+
+void Service::Server::lose(const ConnectionPointer& connection, const std::string& unproven) {
+  coordinator_->died(connection->hello.rank, clock_.now(), unproven);
   drop(connection);
-  coordinator_->died(rank, clock_.now(), why);
   arm_ticker();
 }
 
@@ -253,28 +259,30 @@ void Service::Server::go_on() {
 
 void Service::Server::begin() {
   coordinator_.emplace(world_.hosts, [this](std::span<const int> ranks, const Message& message) {
-    const auto bytes = std::make_shared<const std::string>(encode(message));
+    const auto bytes = Stream::encoded(message);
     for (const int rank : ranks) {
       const auto& connection = by_rank_[static_cast<std::size_t>(rank)];
-      if (connection != nullptr) connection->send(bytes);
+      if (connection != nullptr) connection->stream->say(bytes);
     }
   });
-  const auto bytes = std::make_shared<const std::string>(encode(Message(world_)));
   for (const auto& connection : by_rank_) {
     if (connection == nullptr) continue;
     connection->stream->set_longest(longest_message);
-    connection->stream->send(bytes);
+    connection->stream->send(world_);
   }
 }
 
-void Service::Server::closed(const ConnectionPointer& connection, const Stream::Ending& ending) {
+void Service::Server::closed(const ConnectionPointer& connection, const Ending& ending) {
   const int rank = connection->hello.rank;
   connection->ending = ending;
-  // It stays the rank's, which may come back.
-  if (coordinator_ && !connection->departed) return roll_call_->miss(rank, times::farewell);
+  if (coordinator_ && !connection->departed) {
+    if (ending.is_final) return lose(connection, why_unproven(ending, Presence::alive));
+    roll_call_->miss(rank, times::for_return);  // it stays the rank's, which may come back
+    return reception_.expect(roll_call_->missing());
+  }
   drop(connection);
   if (connection->departed) return;
-  if (takes_over_) return roll_call_->miss(rank, times::for_machine);
+  if (takes_over_) return roll_call_->note_gone(rank);
   fail_bootstrap(
       {.peer = rank,
        .message = describe(connection->hello) + " joined and left before all ranks had joined",
@@ -332,9 +340,9 @@ void Service::Server::say_goodbye(bool goes) {
   if (coordinator_) coordinator_->tell_of_departed();
   for (const auto& connection : by_rank_) {
     if (connection == nullptr || connection->departed) continue;
-    connection->send(std::make_shared<const std::string>(encode(Message(Closing{}))));
+    coordinator_ ? connection->stream->say(Closing{}) : connection->stream->send(Closing{});
     if (goes) connection->stream->finish();
-    connection->departed = goes;
+    connection->departed = goes && connection->stream->is_open();
   }
   count();
 }

@@ -14,6 +14,7 @@
 #include <deque>
 #include <memory>
 #include <string>
+#include <utility>
 
 #include "core/control/message.h"
 
@@ -22,6 +23,7 @@ namespace rondo::control {
 /// One side of it. One thread at a time.
 class Session {
  public:
+  /// What many sessions send is in memory once.
   using Bytes = std::shared_ptr<const std::string>;
 
   Session() = default;
@@ -40,6 +42,12 @@ class Session {
     if (!is_of_session(message)) return false;
     return ++received_ % between_acknowledgements == 0;
   }
+  /// Whether another connection may help: not where several brought no message either way.
+  bool may_go_on() {
+    const std::uint64_t moved = received_ + forgotten_;
+    if (std::exchange(moved_, moved) != moved) in_vain_ = 0;
+    return in_vain_++ < most_in_vain;
+  }
   /// The other side has got so many. What is to be sent again.
   const std::deque<Bytes>& left_after(std::uint64_t count) {
     forget(count);
@@ -49,6 +57,7 @@ class Session {
  private:
   /// So the other side keeps no more than that, and what is under way.
   static constexpr std::uint64_t between_acknowledgements = 16;
+  static constexpr int most_in_vain = 5;
 
   void forget(std::uint64_t count) {
     const auto got = count - std::min(count, forgotten_);
@@ -61,6 +70,8 @@ class Session {
   std::uint64_t received_ = 0;
   std::uint64_t forgotten_ = 0;  ///< messages sent before those in kept_
   std::deque<Bytes> kept_{};
+  std::uint64_t moved_ = 0;  ///< messages both ways, when it was last to go on
+  int in_vain_ = 0;          ///< how often none moved since
 };
 
 }  // namespace rondo::control

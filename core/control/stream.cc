@@ -3,12 +3,12 @@
 #include <pthread.h>
 
 #include <boost/asio/buffer.hpp>
+#include <boost/asio/post.hpp>
 #include <boost/asio/write.hpp>
 #include <utility>
 
 #include "core/base/log.h"
 #include "core/base/threads.h"
-#include "core/control/analyzer.h"
 
 namespace rondo::control {
 
@@ -16,7 +16,7 @@ using boost::system::error_code;
 namespace {
 
 /// A kernel that ends a connection does so by its end or a reset. All else is said by the network.
-Stream::Ending ending_of(const error_code& error) {
+Ending ending_of(const error_code& error) {
   namespace network = boost::asio::error;
   if (error == network::eof) return {};
   return {error.message(), error == network::timed_out || error == network::host_unreachable ||
@@ -33,8 +33,10 @@ Stream::Stream(Socket socket, FrameReader reader, bool greeted)
 
 void Stream::start(Events events) {
   events_ = std::move(events);
-  consume();
-  if (socket_.is_open()) read();
+  boost::asio::post(socket_.get_executor(), [self = shared_from_this()] {
+    self->take(0);  // what the reader holds
+    if (self->socket_.is_open()) self->read();
+  });
 }
 
 void Stream::read() {
@@ -56,7 +58,7 @@ void Stream::take(std::size_t count) {
     reader_.feed({received_.data(), count});
     consume();
   } catch (const std::exception& error) {
-    end({std::string("what it sent could not be taken: ") + error.what()});
+    end({.why = std::string("what it sent could not be taken: ") + error.what(), .is_final = true});
   }
 }
 
@@ -73,12 +75,23 @@ void Stream::consume() {
     while (socket_.is_open()) {
       const auto message = reader_.next();
       if (!message) return;
+      if (session_.take(*message)) send(Received{session_.received()});
       const auto received = events_.received;
       received(*message);
     }
   } catch (const NotRondo& stranger) {
-    end({std::string("it sent ") + stranger.what()});
+    end({.why = std::string("it sent ") + stranger.what()});
   }
+}
+
+void Stream::say(Bytes bytes) {
+  session_.keep(bytes);
+  send(std::move(bytes));
+}
+
+void Stream::carry(Session session, std::uint64_t count) {
+  session_ = std::move(session);
+  for (const Bytes& bytes : session_.left_after(count)) send(bytes);
 }
 
 void Stream::send(Bytes bytes) {
@@ -116,17 +129,16 @@ void Stream::close() {
   events_ = {};
 }
 
-void Stream::end(const Ending& ending) {
-  const auto closed = std::move(events_.closed);
+void Stream::reset() {
+  error_code ignored;
+  socket_.set_option(boost::asio::socket_base::linger(true, 0), ignored);
   close();
-  if (closed) closed(ending);
 }
 
-std::string why_unproven(const Stream::Ending& ending, Presence presence) {
-  const bool ended_in_order = ending.why.empty() && presence != Presence::alive;
-  if (presence == Presence::dead || ended_in_order) return "";
-  if (ending.by_network) return broken_path(ending.why);
-  return "its control connection ended" + (ending.why.empty() ? "" : ": " + ending.why);
+void Stream::end(const Ending& ending) {
+  const auto closed = std::move(events_.closed);
+  ending.why.empty() ? close() : reset();
+  if (closed) closed(ending);
 }
 
 void run_handlers(boost::asio::io_context& io) {

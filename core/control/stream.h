@@ -4,7 +4,6 @@
 #include <array>
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/ip/tcp.hpp>
-#include <cstdint>
 #include <deque>
 #include <functional>
 #include <memory>
@@ -14,27 +13,16 @@
 #include <thread>
 
 #include "core/base/fork.h"
+#include "core/control/ending.h"
 #include "core/control/message.h"
+#include "core/control/session.h"
 
 namespace rondo::control {
-
-/// What is known of a process.
-enum class Presence : std::uint8_t {
-  unknown,  ///< it does not answer, or cannot be asked
-  alive,    ///< its kernel takes connections
-  dead,     ///< its kernel refuses them
-  come,
-};
 
 /// Used on the thread of its io_context only. Keeps itself alive while it reads or writes.
 class Stream : public std::enable_shared_from_this<Stream> {
  public:
   using Socket = boost::asio::ip::tcp::socket;
-  /// How a connection ended.
-  struct Ending {
-    std::string why{};        ///< empty: the peer closed it in order
-    bool by_network = false;  ///< the path to the peer is broken; its process may live
-  };
   struct Events {
     std::function<void(const Preamble&)> greeted{};
     std::function<void(const Message&)> received{};
@@ -46,11 +34,25 @@ class Stream : public std::enable_shared_from_this<Stream> {
   explicit Stream(Socket socket, FrameReader reader = FrameReader(), bool greeted = false);
 
   /// What many streams send is in memory once.
-  using Bytes = std::shared_ptr<const std::string>;
+  using Bytes = Session::Bytes;
 
+  /// Events come later, never before it returns.
   void start(Events events);
-  void send(Bytes bytes);
-  void send(std::string bytes) { send(std::make_shared<const std::string>(std::move(bytes))); }
+  /// What belongs to this connection alone.
+  void send(const Message& message) { send(encoded(message)); }
+  void send(const Preamble& preamble) {
+    send(std::make_shared<const std::string>(encode(preamble)));
+  }
+  /// Of its session: what gets lost with this connection, another one sends again.
+  void say(Bytes bytes);
+  void say(const Message& message) { say(encoded(message)); }
+  static Bytes encoded(const Message& message) {
+    return std::make_shared<const std::string>(encode(message));
+  }
+  bool is_open() const { return socket_.is_open(); }
+  /// What it carries goes on where the last connection ended. The other side has got `count` messages.
+  void carry(Session session, std::uint64_t count);
+  Session& session() { return session_; }
   /// Longest message taken from now on.
   void set_longest(std::size_t longest) { reader_.set_longest(longest); }
   /// Sends what waits, then says that nothing follows; goes on reading until the peer closes.
@@ -58,8 +60,11 @@ class Stream : public std::enable_shared_from_this<Stream> {
   void finish();
   /// At once, without an event.
   void close();
+  /// The same, and the other end does not take it for the end of this process.
+  void reset();
 
  private:
+  void send(Bytes bytes);
   void read();
   void take(std::size_t count);
   void consume();
@@ -69,16 +74,13 @@ class Stream : public std::enable_shared_from_this<Stream> {
   Socket socket_;
   std::optional<KeptFromChildren> unforked_;  ///< while it is open: the socket
   FrameReader reader_;
+  Session session_{};
   bool greeted_;
   bool finishing_ = false;
   Events events_;
   std::array<char, 4096> received_{};
   std::deque<Bytes> waiting_;  ///< the front one is being written
 };
-
-/// Why the process at the other end may live, where it has not come back; empty: it has ended. Only a
-/// process's end ends a connection in order, unless the process still answers.
-std::string why_unproven(const Stream::Ending& ending, Presence presence);
 
 /// Runs handlers until stopped or out of work. One that throws (no memory, say) is logged and
 /// forgotten: the program's own threads go on, and deadlines hold.

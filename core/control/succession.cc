@@ -7,9 +7,11 @@
 #include <algorithm>
 #include <boost/asio/ip/address.hpp>
 #include <cstdint>
+#include <iterator>
 #include <set>
 
 #include "core/base/text.h"
+#include "core/control/dialling.h"
 #include "core/control/times.h"
 
 namespace rondo::control {
@@ -24,39 +26,51 @@ bool is_loopback(const std::string& address) {
   return !error && parsed.is_loopback();
 }
 
-/// On several hosts, an address of the machine itself leads other ranks to another process.
 /// The port of the coordinator's process serves to learn whether that has ended.
-std::vector<Standby> reachable(const Welcome& world, const BootstrapPoint& point) {
-  const std::vector<HostInfo>& hosts = world.hosts;
-  const bool one_host = std::ranges::all_of(
-      hosts, [&](const HostInfo& host) { return host.host == hosts.front().host; });
-  std::vector<Standby> standbys = world.standbys;
-  standbys.resize(hosts.size());
-  for (std::size_t rank = 0; rank < hosts.size(); ++rank) {
-    Standby& standby = standbys[rank];
-    if (!one_host && is_loopback(standby.address)) standby = {};
-    if (standby.address.empty() && same_process(hosts[rank], world.service))
-      standby = {.address = point.address, .port = point.port};
-  }
+std::vector<Standby> places_of(const Welcome& world, const Standby& service) {
+  std::vector<Standby> standbys = reachable_standbys(world);
+  for (std::size_t rank = 0; rank < standbys.size(); ++rank)
+    if (standbys[rank].address.empty() && same_process(world.hosts[rank], world.service))
+      standbys[rank] = service;
   return standbys;
 }
 
 }  // namespace
 
-Succession::Succession(int rank, const BootstrapPoint& point, const Welcome& world,
-                       UnforkedFd listening)
+std::vector<Standby> reachable_standbys(const Welcome& world) {
+  const std::vector<HostInfo>& hosts = world.hosts;
+  const bool one_host = std::ranges::all_of(
+      hosts, [&](const HostInfo& host) { return host.host == hosts.front().host; });
+  std::vector<Standby> standbys = world.standbys;
+  standbys.resize(hosts.size());
+  for (Standby& standby : standbys)
+    if (!one_host && is_loopback(standby.address)) standby = {};
+  return standbys;
+}
+
+Succession::Succession(int rank, const Secret& secret, Joined& joined)
     : rank_(rank),
-      coordinator_(point),
-      hosts_(world.hosts),
-      standbys_(reachable(world, point)),
-      listening_(std::move(listening)),
+      coordinator_{.address = joined.place.address, .port = joined.place.port, .secret = secret},
+      hosts_(joined.welcome.hosts),
+      standbys_(places_of(joined.welcome, joined.place)),
+      listening_(std::move(joined.standby)),
       given_up_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
   if (!given_up_) throw no_descriptors();
 }
 
-void Succession::note_dead(const HostInfo& process) {
+std::vector<int> Succession::ranks_of(const HostInfo& process) const {
+  std::vector<int> ranks;
   for (int rank = 0; rank < std::ssize(hosts_); ++rank)
-    if (same_process(hosts_[static_cast<std::size_t>(rank)], process)) dead_.push_back(rank);
+    if (same_process(hosts_[static_cast<std::size_t>(rank)], process)) ranks.push_back(rank);
+  return ranks;
+}
+
+void Succession::note_dead(const HostInfo& process) {
+  std::ranges::copy(ranks_of(process), std::back_inserter(dead_));
+}
+
+void Succession::note_silent(const HostInfo& process) {
+  std::ranges::copy(ranks_of(process), std::back_inserter(silent_));
 }
 
 void Succession::give_up() {
@@ -90,17 +104,19 @@ std::shared_ptr<Service> Succession::serve() {
                                             .secret = coordinator_.secret,
                                             .hosts = hosts_,
                                             .standbys = standbys_,
-                                            .dead = dead_});
+                                            .dead = dead_,
+                                            .silent = silent_});
 }
 
 std::optional<Succession::Found> Succession::find() {
-  std::vector<int> silent;
+  std::vector<int> silent;  // of those that are tried here
   std::set<std::string> silent_hosts;
   for (int rank = 0; rank < std::ssize(hosts_) && silent.size() < most_silent; ++rank) {
     const Standby& standby = standbys_[static_cast<std::size_t>(rank)];
     const bool is_own = rank == rank_;
     const std::string& host = hosts_[static_cast<std::size_t>(rank)].host;
     if (standby.address.empty() || std::ranges::count(dead_, rank) > 0) continue;
+    if (std::ranges::count(silent_, rank) > 0) continue;
     if (silent_hosts.contains(host) && !is_own) continue;
     if (is_own && !listening_) continue;
     if (is_given_up()) return std::nullopt;
@@ -111,7 +127,7 @@ std::optional<Succession::Found> Succession::find() {
     if (standing.is_given_up) return std::nullopt;
     if (standing.joined) {
       coordinator_ = point;
-      return Found{*std::move(standing.joined), std::move(service), point};
+      return Found{*std::move(standing.joined), std::move(service)};
     }
     (standing.presence == Presence::dead ? dead_ : silent).push_back(rank);
     if (standing.presence == Presence::unknown) silent_hosts.insert(host);

@@ -1,7 +1,7 @@
 // What a rank does when its control connection breaks: it comes back over another one. When the
-// coordinator is lost, the living rank with the lowest number serves from
-// there on, and the others come to it. Each rank has a socket that listens from the bootstrap on, so
-// that the others know where it will serve, and whether its process has ended.
+// coordinator is lost, the living rank with the lowest number serves from there on, and the others come
+// to it. Each rank has a socket that listens from the bootstrap on, so that the others know where it
+// will serve, and whether its process has ended.
 #pragma once
 
 #include <memory>
@@ -14,15 +14,18 @@
 
 namespace rondo::control {
 
+/// Where the ranks listen, as far as other hosts can reach it: on several hosts an address of the
+/// machine itself leads elsewhere, and is left out.
+std::vector<Standby> reachable_standbys(const Welcome& world);
+
 class Succession {
  public:
-  /// `point`: where this rank found the first coordinator. `listening` is at its own place in `world`.
-  Succession(int rank, const BootstrapPoint& point, const Welcome& world, UnforkedFd listening);
+  /// `secret`: the job's. `joined`: of the first coordinator; its standby is taken.
+  Succession(int rank, const Secret& secret, Joined& joined);
 
   struct Found {
     Joined joined{};
     std::shared_ptr<Service> service{};  ///< null: another process serves
-    BootstrapPoint point{};              ///< where
   };
   /// To the coordinator whose connection broke, over another one, to go on with the session. Blocks for
   /// some seconds at most. Throws Error{bootstrap} where the others have gone on without this rank. One
@@ -33,12 +36,15 @@ class Succession {
   std::optional<Found> find();
   /// The ranks of this process have ended, as its kernel said.
   void note_dead(const HostInfo& process);
+  /// The coordinator's process does not answer, and may live: find() passes it by.
+  void note_silent(const HostInfo& process);
   /// Ends find(), now and later. Any thread.
   void give_up();
 
  private:
   bool is_given_up() const;
   Hello hello() const;
+  std::vector<int> ranks_of(const HostInfo& process) const;
   std::shared_ptr<Service> serve();
 
   const int rank_;
@@ -48,6 +54,7 @@ class Succession {
   UnforkedFd listening_;
   UniqueFd given_up_;
   std::vector<int> dead_{};
+  std::vector<int> silent_{};  ///< of coordinators that this rank has given up
 };
 
 }  // namespace rondo::control

@@ -5,6 +5,7 @@
 #include <condition_variable>
 
 #include "core/base/awake.h"
+#include "core/base/log.h"
 #include "core/base/socket_options.h"
 #include "core/control/connect.h"
 #include "core/control/control.h"
@@ -46,9 +47,8 @@ class TcpControl final : public Control,
         hosts_(joined.welcome.hosts),
         served_by_(joined.welcome.service),
         service_(std::move(service)),
-        succession_(rank, point, joined.welcome, std::move(joined.standby)),
-        session_(joined.session) {
-    begin(std::move(joined));
+        succession_(rank, point.secret, joined) {
+    begin(std::move(joined), Session(joined.session));
     thread_ = named_thread("rondo-control", [this] { run_handlers(io_); });
   }
 
@@ -65,9 +65,10 @@ class TcpControl final : public Control,
   }
 
   void depart() noexcept override {
-    succession_.give_up();
     try {
-      if (post(Bye{})) {
+      const bool served = post(Bye{});
+      succession_.give_up();
+      if (served) {
         asio::post(io_, [this] { stream_->finish(); });
         std::unique_lock lock(mutex_);
         wait_awake(gone_, lock, times::farewell, [&] { return !served_; });
@@ -87,13 +88,23 @@ class TcpControl final : public Control,
       if (!served_) return false;
       leaving_ = leaving_ || std::holds_alternative<Bye>(message);
     }
-    asio::post(
-        io_, [this, bytes = std::make_shared<const std::string>(encode(message))] { send(bytes); });
+    asio::post(io_, [this, bytes = Stream::encoded(message)] { stream_->say(bytes); });
     return true;
   }
 
   void remind(std::uint64_t number) override {
     asio::post(io_, [this, number] { remind_in(times::for_verdict, number); });
+  }
+
+  void give_up_coordinator() override {
+    asio::post(io_, [this, silent = service()] {
+      // Another one may have come meanwhile.
+      if (!stream_->is_open() || !same_process(silent, service())) return;
+      stream_->reset();
+      note_unserved();
+      channels_.conclude(Link::lost, "it does not answer");
+      follow(Presence::alive);
+    });
   }
 
   void add(MemberChannel& channel) override { channels_.add(channel); }
@@ -107,20 +118,14 @@ class TcpControl final : public Control,
   std::chrono::milliseconds deadline() const override { return deadline_; }
 
  private:
-  void begin(Joined joined) {
+  void begin(Joined joined, Session session) {
     joined.reader.set_longest(longest_message);
     stream_ = std::make_shared<Stream>(adopt(io_, std::move(joined.socket)),
                                        std::move(joined.reader), true);
-    for (const auto& bytes : session_.left_after(joined.welcome.received)) stream_->send(bytes);
+    stream_->carry(std::move(session), joined.welcome.received);
     stream_->start({.received = [this](const Message& message) { received(message); },
-                    .closed = [this](const Stream::Ending& ending) { closed(ending); }});
+                    .closed = [this](const Ending& ending) { closed(ending); }});
   }
-
-  void send(Session::Bytes bytes) {
-    session_.keep(bytes);
-    stream_->send(std::move(bytes));
-  }
-  void send(const Message& message) { send(std::make_shared<const std::string>(encode(message))); }
 
   /// Step by step, see AwakeClock.
   void remind_in(std::chrono::milliseconds left, std::uint64_t number) {
@@ -140,7 +145,7 @@ class TcpControl final : public Control,
     bool died = false;  // a moment ago: closed() waits before it says so
     {
       const std::lock_guard lock(mutex_);
-      died = !served_ && !leaving_;
+      died = !served_ && !leaving_ && !closing_;
       served_ = false;  // nothing is sent any more
     }
     // Lines that are still in use and do not know yet: the service was mute.
@@ -159,49 +164,57 @@ class TcpControl final : public Control,
   }
 
   void received(const Message& message) {
-    if (session_.take(message)) stream_->send(encode(Message(Received{session_.received()})));
     if (std::holds_alternative<Closing>(message)) {
       const std::lock_guard lock(mutex_);
-      leaving_ = true;  // what follows is no loss
+      closing_ = true;  // what follows is no loss
       // The end of the service's process throws away what has not been read here.
-      send(Closing{});
+      stream_->say(Closing{});
       return;
     }
     const auto number = communicator_of(message);
     if (!number) return;
     channels_.with(*number, [&](MemberChannel& channel) {
-      if (const auto answer = channel.receive(message)) send(*answer);
+      if (const auto answer = channel.receive(message)) stream_->say(*answer);
     });
   }
 
   /// The connection has ended; stream_ is closed already. Blocks this thread, which has nothing else
   /// to do without one.
-  void closed(const Stream::Ending& ending) {
+  void closed(const Ending& ending) {
     Standing standing;
     std::string refused;
     try {
-      if (!is_leaving()) standing = succession_.come_back(session_);
-      if (standing.joined) return begin(std::move(*standing.joined));
-    } catch (const std::exception& failure) {
-      refused = message_of(failure);
+      if (may_come_back(ending)) standing = succession_.come_back(stream_->session());
+      if (standing.joined) {
+        log(LogLevel::warn, rank_,
+            "the control connection had broken" + (ending.why.empty() ? "" : ": " + ending.why));
+        return begin(std::move(*standing.joined), std::move(stream_->session()));
+      }
+    } catch (const Error& failure) {
+      if (failure.code() == ErrorCode::bootstrap) refused = failure.message();
+    } catch (const std::exception&) {
+      // No memory or descriptor for it.
     }
     if (note_unserved()) return channels_.conclude(Link::left);
     if (!refused.empty()) {
-      channels_.conclude(Link::lost, refused);
+      channels_.conclude(Link::lost, "it does not take this rank back");
       return channels_.conclude(Link::gone, refused);
     }
     const std::string unproven = why_unproven(ending, standing.presence);
     // As the service does with a rank that is gone.
     const auto timer = std::make_shared<asio::steady_timer>(io_, times::grace);
-    timer->async_wait([this, timer, unproven](const error_code&) {
+    const Presence presence = unproven.empty() ? Presence::dead : standing.presence;
+    timer->async_wait([this, timer, unproven, presence](const error_code&) {
       channels_.conclude(Link::lost, unproven);
-      follow(unproven.empty());
+      follow(presence);
     });
   }
 
-  bool is_leaving() const {
+  /// Not where this rank or the service has gone in order.
+  bool may_come_back(const Ending& ending) {
     const std::lock_guard lock(mutex_);
-    return leaving_;
+    const bool has_gone = leaving_ || (closing_ && ending.why.empty());
+    return !has_gone && !ending.is_final && stream_->session().may_go_on();
   }
 
   /// True where that was expected.
@@ -209,7 +222,7 @@ class TcpControl final : public Control,
     const std::lock_guard lock(mutex_);
     served_ = false;
     gone_.notify_all();
-    return leaving_;
+    return leaving_ || closing_;
   }
 
   static std::string message_of(const std::exception& failure) {
@@ -217,22 +230,23 @@ class TcpControl final : public Control,
     return error != nullptr ? error->message() : failure.what();
   }
 
-  /// To the next coordinator.
-  void follow(bool is_dead) {
+  /// To the next coordinator. `presence`: of the last one's process.
+  void follow(Presence presence) {
     try {
-      if (is_dead) succession_.note_dead(service());
+      if (presence == Presence::dead) succession_.note_dead(service());
+      if (presence == Presence::alive) succession_.note_silent(service());
       std::optional<Succession::Found> found = succession_.find();
       if (!found) return;
       HostInfo server = found->joined.welcome.service;
-      session_ = Session(found->joined.session);
-      begin(std::move(found->joined));
+      Session session(found->joined.session);
+      begin(std::move(found->joined), std::move(session));
       {
         const std::lock_guard lock(mutex_);
         served_by_ = std::move(server);
-        if (found->service) service_ = all_served_->join(found->point, std::move(found->service));
+        if (found->service) service_ = all_served_->join({}, std::move(found->service));
         served_ = true;  // what is posted from here on follows the news
       }
-      for (const Message& news : channels_.link_again()) send(news);
+      for (const Message& news : channels_.link_again()) stream_->say(news);
     } catch (const std::exception& failure) {
       channels_.conclude(Link::gone, message_of(failure));
     }
@@ -248,11 +262,11 @@ class TcpControl final : public Control,
   std::condition_variable gone_;
   std::shared_ptr<Service> service_;  ///< as Served::join() gave it; under mutex_
   bool served_ = true;                ///< under mutex_
-  bool leaving_ = false;              ///< under mutex_; the end of the connection is expected
+  bool leaving_ = false;              ///< under mutex_; this rank has said Bye
+  bool closing_ = false;              ///< under mutex_; the service may go
 
   LinkedChannels channels_;
   Succession succession_;
-  Session session_;  ///< used as stream_ is
   const std::shared_ptr<Served> all_served_ =
       Served::all();  ///< this thread may outlive the static
 

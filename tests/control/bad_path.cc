@@ -78,17 +78,19 @@ class Carrier {
       return send(line, 1 - side, got);
     }
     send(line, 1 - side, got.first(before));
-    fault_ == PathFault::cut ? close(line) : reset(line);
+    fault_ == PathFault::cut ? close(line) : reset(line.ends[0]);
   }
 
   static void send(Line& line, std::size_t side, std::span<const char> bytes) {
     if (line.ends[side]) ::send(line.ends[side].get(), bytes.data(), bytes.size(), MSG_NOSIGNAL);
   }
-  static void close(Line& line) { line.ends = {}; }
-  static void reset(Line& line) {
+  void close(Line& line) const {
+    for (UniqueFd& end : line.ends) fault_ == PathFault::reset ? reset(end) : end.reset();
+  }
+  static void reset(UniqueFd& end) {
     const linger at_once{.l_onoff = 1, .l_linger = 0};
-    ::setsockopt(line.ends[0].get(), SOL_SOCKET, SO_LINGER, &at_once, sizeof(at_once));
-    line.ends[0].reset();
+    ::setsockopt(end.get(), SOL_SOCKET, SO_LINGER, &at_once, sizeof(at_once));
+    end.reset();
   }
 
   UniqueFd listener_;

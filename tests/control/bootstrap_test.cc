@@ -212,24 +212,10 @@ TEST_CASE("a rank that dies during the bootstrap ends it for all") {
 
 /// A service that recognises the first rank that connects, and ends.
 std::string recognise_and_end(UniqueFd listener, const Secret& secret) {
-  const UniqueFd guest(::accept4(listener.get(), nullptr, nullptr, SOCK_CLOEXEC));
+  Speaker guest(listener);
   listener.reset();
-  control::FrameReader reader;
-  std::array<char, 1000> bytes{};
-  std::optional<control::Preamble> rank;
-  while (!rank) {
-    const auto count = ::read(guest.get(), bytes.data(), bytes.size());
-    if (count <= 0) return "?";
-    reader.feed({bytes.data(), static_cast<std::size_t>(count)});
-    rank = reader.preamble();
-  }
-  const control::Preamble own{.nonce = random_nonce()};
-  const std::string said =
-      encode(own) + encode(control::Message(service_credential(secret, *rank, own)));
-  if (::write(guest.get(), said.data(), said.size()) < 0) return "?";
-  ::shutdown(guest.get(), SHUT_WR);
-  while (::read(guest.get(), bytes.data(), bytes.size()) > 0) {
-  }
+  guest.recognise(secret);
+  guest.finish();
   return "greeted";
 }
 

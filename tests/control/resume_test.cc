@@ -42,9 +42,10 @@ TEST_CASE("exchanges are right over a path that breaks again and again") {
 }
 
 TEST_CASE("a rank whose process has ended is told as dead, however its connection ended") {
+  const PathFault how = GENERATE(PathFault::cut, PathFault::reset);
   const int port = free_port();
   const int detour = free_port();
-  const BadPath path(detour, port, PathFault::cut, 1, 0);
+  const BadPath path(detour, port, how, 1, 0);
   const Gate met;
   Child zero([&] {
     const auto control = meet(point_at(port), 0, 2, true, child_host(), long_enough);
@@ -117,7 +118,43 @@ TEST_CASE("who comes back to another session is refused, with words") {
   const auto answer = answer_to_return(&other, 0);
   REQUIRE(answer);
   REQUIRE(std::holds_alternative<control::Refused>(*answer));
-  CHECK(says(std::get<control::Refused>(*answer).message, "have gone on without this one"));
+  CHECK(std::get<control::Refused>(*answer).message == "it serves another job now");
+}
+
+/// Welcomes a rank of two, and from then on sends what cannot be read, right behind the welcome or a
+/// little later. How often the rank came back.
+std::string disappoint(UniqueFd listener, bool at_once) {
+  control::Welcome welcome{.hosts = {child_host(), this_host("")}, .service = child_host()};
+  welcome.standbys.resize(2);
+  for (int returns = 0;; ++returns) {
+    Speaker rank(listener);
+    const control::Hello hello = rank.recognise({});
+    if (returns > 0 && hello.session == Nonce{}) return std::to_string(returns - 1);
+    const std::string broken = std::string(12, '?');
+    const std::string welcomed = encode(control::Message(welcome));
+    rank.say(at_once && returns > 0 ? welcomed + broken : welcomed);
+    if (!at_once) rank.say(broken);
+    rank.finish();
+  }
+}
+
+TEST_CASE("a rank gives up a coordinator whose every connection breaks at once") {
+  for (const bool at_once : {false, true}) {
+    const int port = free_port();
+    UniqueFd listener = listen_plainly(port);
+    Child service([&] { return disappoint(std::move(listener), at_once); });
+    listener.reset();
+    Child rank([&] {
+      const auto control = meet(point_at(port), 1, 2, false, child_host(), long_enough);
+      const auto channel = control->open(0, {0, 1});
+      eventually([&] { return channel->failed(); });
+      return std::string(channel->failure().what());
+    });
+    CHECK(says(rank.report(),
+               "rank 0 (host x, pid 77) cannot be reached, but may live: its control connection "
+               "ended: it sent a message that was changed on the way"));
+    CHECK(service.report() == "5");
+  }
 }
 
 }  // namespace

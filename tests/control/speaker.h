@@ -86,10 +86,15 @@ inline UniqueFd connect_plainly(int port) {
   return socket;
 }
 
-/// Somebody who speaks the protocol by hand, up to its hello.
+/// Somebody who speaks the protocol by hand, as a rank up to its hello or as the service.
 class Speaker {
  public:
   explicit Speaker(int port) : socket_(connect_plainly(port)) {}
+  /// To the next that comes.
+  explicit Speaker(const UniqueFd& listener)
+      : socket_(::accept4(listener.get(), nullptr, nullptr, SOCK_CLOEXEC)) {
+    if (!socket_) throw std::runtime_error("nobody came");
+  }
 
   void say(const std::string& bytes) const {
     ::send(socket_.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL);
@@ -105,6 +110,25 @@ class Speaker {
   }
   /// The name of what began so.
   const Nonce& session() const { return session_; }
+  /// As the service: hears who comes, and shows that it knows the secret.
+  control::Hello recognise(const Secret& secret) {
+    std::optional<control::Preamble> rank;
+    while (!(rank = reader_.preamble()))
+      if (!hear()) throw std::runtime_error("it went");
+    const control::Preamble own{.nonce = random_nonce()};
+    say(encode(own) + encode(control::Message(service_credential(secret, *rank, own))));
+    for (;;) {
+      const auto message = next();
+      if (!message) throw std::runtime_error("it went");
+      if (const auto* hello = std::get_if<control::Hello>(&*message)) return *hello;
+    }
+  }
+  /// Says no more, and waits until the other end has closed.
+  void finish() {
+    ::shutdown(socket_.get(), SHUT_WR);
+    while (hear()) {
+    }
+  }
   /// The next message; nothing where the service has closed.
   std::optional<control::Message> next() {
     for (;;) {

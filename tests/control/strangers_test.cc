@@ -10,6 +10,7 @@
 
 #include "core/base/log.h"
 #include "core/control/service.h"
+#include "tests/control/sealed.h"
 #include "tests/control/speaker.h"
 
 namespace rondo {
@@ -81,7 +82,7 @@ TEST_CASE("strangers on the port do not disturb the bootstrap") {
   const auto noise = connect_plainly(port);
   ::send(noise.get(), "\x00\xff\x01\x02", 4, MSG_NOSIGNAL);
   const Speaker huge(port);
-  huge.say(encode(control::Preamble{}) + std::string(12, '\xff'));
+  huge.say(encode(control::Preamble{}) + test::sealed({}, 0xffffffff));
   Speaker another_job(port);
   another_job.introduce(secret_from("another job"));
   const Speaker future(port);
