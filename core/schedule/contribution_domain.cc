@@ -106,6 +106,17 @@ Contribution ContributionDomain::read_written(const Site& site, const Chunk& run
   return cell.value;
 }
 
+/// Nothing promises that its sender sent as much as is received.
+ContributionDomain::Value ContributionDomain::arrive(const Site& site, int peer, Value value) {
+  const std::size_t wanted = site.op->extent.count;
+  if (value.size() != wanted)
+    complain_(site, "receives a message of " + std::to_string(value.size()) +
+                        " chunk(s) from rank " + std::to_string(peer) + " as one of " +
+                        std::to_string(wanted));
+  value.resize(wanted);
+  return value;
+}
+
 ContributionDomain::Value ContributionDomain::combine(const Site& site, std::span<Value> operands) {
   Value result(operands.front().size());
   std::vector<Contribution> column(operands.size());

@@ -28,7 +28,7 @@ class ContributionDomain {
   Value read(const Site& site, const Chunk& run);
   /// A copy of a peer's input never changes, nor what its output holds as the input did.
   Value read_place(const Site& site, int peer, const Chunk& run);
-  static Value arrive(const Site&, int, Value value) { return value; }
+  Value arrive(const Site& site, int peer, Value value);
   static Value depart(const Site&, int, Value value) { return value; }
   Value combine(const Site& site, std::span<Value> operands);
   void write(const Site& site, const Chunk& run, const Value& value);

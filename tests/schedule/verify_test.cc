@@ -213,6 +213,20 @@ TEST_CASE("steps that make no sense are findings, not crashes") {
   CHECK(found(verify(header), "all_reduce over 4 ranks has 1 block(s)"));
 }
 
+TEST_CASE("a message of another length than its receiver expects is a finding") {
+  const auto received = [](std::uint32_t sent, const Step& step) {
+    return verify(listed(Collective::broadcast, 4,
+                         {{send(1, input(0, sent)), copy(input(0, 4), output(0, 4))}, {step}}));
+  };
+  CHECK(received(4, receive(0, output(0, 4))).ok());
+  CHECK(found(received(1, receive(0, output(0, 4))),
+              "receives a message of 1 chunk(s) from rank 0 as one of 4"));
+  CHECK(found(received(4, receive(0, output(0, 2))),
+              "receives a message of 4 chunk(s) from rank 0 as one of 2"));
+  const Step reduces = receive_reduce(0, scratch(0, 0, 4), scratch(0, 0, 4));
+  CHECK(found(received(1, reduces), "receives a message of 1 chunk(s) from rank 0 as one of 4"));
+}
+
 TEST_CASE("buffers a rank does not have are not touched") {
   Schedule broadcast =
       listed(Collective::broadcast, 1,

@@ -50,7 +50,9 @@ class Recorder {
     return {memory_.combine(site, contributions), NumberMemory::sum(numbers)};
   }
 
-  static Value arrive(const Site&, int, Value value) { return value; }
+  Value arrive(const Site& site, int peer, Value value) {
+    return {memory_.arrive(site, peer, std::move(value.contributions)), std::move(value.numbers)};
+  }
 
   void write(const Site& site, const Chunk& run, const Value& value) {
     memory_.write(site, run, value.contributions);
