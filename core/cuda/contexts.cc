@@ -4,6 +4,7 @@
 #include <string>
 
 #include "core/base/log.h"
+#include "core/cuda/handles.h"
 #include "core/cuda/kernels.h"
 #include "core/cuda/spares.h"
 
@@ -30,6 +31,7 @@ struct Release {
 
   void operator()(Context context) const noexcept {
     try {
+      const RelaxedCapture relaxed;
       const std::scoped_lock lock(changing());
       check(find_driver()->device_primary_ctx_release(device), "cuDevicePrimaryCtxRelease");
       if (!is_gone(device)) return;
@@ -55,6 +57,11 @@ SharedContext retain_primary(int device) {
   check(cuda.device_primary_ctx_retain(&context, device),
         "cuDevicePrimaryCtxRetain of device " + std::to_string(device));
   return {context, Release{device}};
+}
+
+SharedContext primary_if_there(int device) {
+  if (device_count() == 0 || driver().missing != nullptr) return {};
+  return retain_primary(device);
 }
 
 void keep_for_good(const SharedContext& context) {

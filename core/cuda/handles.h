@@ -9,15 +9,6 @@
 
 namespace rondo::cuda {
 
-/// Makes `context` this thread's for a while.
-class CurrentContext {
- public:
-  explicit CurrentContext(Context context);
-  ~CurrentContext();
-  CurrentContext(const CurrentContext&) = delete;
-  CurrentContext& operator=(const CurrentContext&) = delete;
-};
-
 /// While it lives this thread may do what a stream's capture elsewhere would forbid, such as taking
 /// memory or waiting: nothing of it goes into the stream that is being captured. Where the driver
 /// cannot be told so (it is not initialised, say), the calls that follow will say why.
@@ -31,6 +22,18 @@ class RelaxedCapture {
  private:
   int mode_ = capture_relaxed;
   bool changed_ = false;
+};
+
+/// Makes `context` this thread's for a while, with relaxed capture.
+class CurrentContext {
+ public:
+  explicit CurrentContext(Context context);
+  ~CurrentContext();
+  CurrentContext(const CurrentContext&) = delete;
+  CurrentContext& operator=(const CurrentContext&) = delete;
+
+ private:
+  const RelaxedCapture relaxed_{};
 };
 
 /// This thread's context; null where it has none, and without the driver.

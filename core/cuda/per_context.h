@@ -24,7 +24,6 @@ class PerContext {
     const std::shared_ptr<Entry> entry = instance().entry_of({context, number_of(context)});
     const std::scoped_lock lock(entry->mutex);
     if (entry->made == nullptr) {
-      const RelaxedCapture relaxed;
       const CurrentContext current(context);
       entry->made = make();
     }

@@ -37,7 +37,6 @@ DeviceCalls::DeviceCalls(std::shared_ptr<Watcher> watcher)
       context_(watcher_->heap().context()),
       windows_(watcher_->heap()),
       message_state_(watcher_->heap().ranks()) {
-  const cuda::RelaxedCapture relaxed;
   const cuda::CurrentContext current(context_);
   orders_.emplace(context_);
   message_state_.scratch = cuda::make_event();
@@ -88,7 +87,6 @@ std::shared_ptr<DeviceCalls> DeviceCalls::begin_with(const std::shared_ptr<Watch
 DeviceCalls::~DeviceCalls() {
   try {
     finish();
-    const cuda::RelaxedCapture relaxed;
     const cuda::CurrentContext current(context_);
     message_state_.streams.clear();
     message_state_.scratch.reset();
@@ -280,7 +278,6 @@ void DeviceCalls::begin(std::vector<stream::Request> group, const std::vector<bo
     const std::uint64_t number = current_.capture ? 0 : watcher_->next();
     Waiting waiting = waiting_for(messages, heap.rank());
     note_in_trace(messages);
-    const cuda::RelaxedCapture relaxed;  // it may need streams
     current_.messages.emplace(heap, std::move(messages), message_state_, number);
     enter(std::move(waiting), number);
   });

@@ -16,14 +16,12 @@ constexpr std::chrono::seconds between_captured_calls{1};
 }  // namespace
 
 std::uint32_t DeviceCalls::register_window(const void* buffer, std::size_t bytes) {
-  const cuda::RelaxedCapture relaxed;
   const cuda::CurrentContext current(context_);
   return windows_.add(&watcher_->state(), buffer, bytes);
 }
 
 void DeviceCalls::deregister_window(std::uint32_t number) {
   if (watcher_->has_failed()) withdraw();
-  const cuda::RelaxedCapture relaxed;
   const cuda::CurrentContext current(context_);
   windows_.remove(number);
 }

@@ -217,7 +217,6 @@ std::unique_ptr<StagingHeap> StagingHeap::make(
   const bool quiet = context == nullptr || state->size() == 1;
   if (!agrees(*state, state->exchange(obstacle_of(*state, context.get())), quiet)) return nullptr;
   // From here on nobody may leave the others waiting: the next exchange reports what goes wrong.
-  const cuda::RelaxedCapture relaxed;
   const cuda::CurrentContext current(context.get());
   std::unique_ptr<StagingHeap> heap(new StagingHeap(context, state->rank(), state->size(), more()));
   std::string obstacle;

@@ -102,7 +102,6 @@ void AllRanks::find_devices() {
 
 void AllRanks::reach_each_other() const {
   for (const Device& device : devices_) {
-    const cuda::RelaxedCapture relaxed;
     const cuda::CurrentContext current(device.context);
     for (const Device& peer : devices_) {
       if (peer.context != device.context) cuda::reach(peer.context);
@@ -273,7 +272,6 @@ void AllRanks::end(const Plan& plan) {
 
 void AllRanks::finish() {
   if (order_ == nullptr || !order_->used()) return;
-  const cuda::RelaxedCapture relaxed;
   const cuda::CurrentContext current(devices_.front().context);
   order_->finish();
 }

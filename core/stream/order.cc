@@ -49,7 +49,6 @@ void Orders::follow(cuda::Stream stream, const std::optional<cuda::Capture>& cap
 
 void Orders::finish() const {
   if (!own_->used()) return;
-  const cuda::RelaxedCapture relaxed;
   const cuda::CurrentContext current(context_);
   own_->finish();
 }

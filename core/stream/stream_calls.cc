@@ -86,7 +86,6 @@ void for_streams(const Batch& batch, const Body& body) {
 StreamCalls::StreamCalls(std::shared_ptr<detail::CommunicatorState> state,
                          cuda::SharedContext context)
     : context_(std::move(context)), worker_(std::make_shared<Worker>(std::move(state))) {
-  const cuda::RelaxedCapture relaxed;
   const cuda::CurrentContext current(context_.get());
   device_ = cuda::current_device();
   collective_lane_ = std::make_unique<Lane>(collective_slot_bytes);
@@ -108,7 +107,6 @@ std::shared_ptr<StreamCalls> StreamCalls::make(std::shared_ptr<detail::Communica
 StreamCalls::~StreamCalls() {
   try {
     finish();
-    const cuda::RelaxedCapture relaxed;
     const cuda::CurrentContext current(context_.get());
     collective_lane_.reset();
     message_lanes_.clear();
@@ -141,7 +139,6 @@ void StreamCalls::prepare(const std::vector<Request>& requests) {
   const std::size_t kinds = messages + (has_collectives ? 1 : 0);
   if (messages <= message_lanes_.size() && kinds < 2) return;
   // Also while a stream is captured: none of it goes into the graph, and the graph keeps the lanes.
-  const cuda::RelaxedCapture relaxed;
   const cuda::CurrentContext current(context_.get());
   add_lanes(messages);
   if (kinds < 2) return;  // see stream_of()

@@ -257,6 +257,26 @@ class Rank:
         self.library.call("ncclCommDestroy", self.comm)
         self.wait_until_all_is_free()
 
+    def end_beside_capture(self, function):
+        """Ends the communicator while another library's stream is captured in global mode."""
+        memory = Memory(self.device, pattern(self.rank, 100))
+        self.broadcast(memory, 0)
+        self.finish()
+        captured, graph = self.device.stream(), ctypes.c_void_p()
+        self.device.call("cuStreamBeginCapture_v2", captured, 0)
+        self.library.call(function, self.comm)
+        blocks = getattr(self.device.driver, "fake_blocks", lambda: 1)
+        if not wait_until(lambda: blocks() == 1, 120):
+            sys.exit(f"rank {self.rank}: {blocks()} blocks of memory were not given back")
+        self.device.call("cuStreamEndCapture", captured, ctypes.byref(graph))
+        memory.free()
+
+    def destroy_beside_capture(self):
+        self.end_beside_capture("ncclCommDestroy")
+
+    def abort_beside_capture(self):
+        self.end_beside_capture("ncclCommAbort")
+
     def tell_failure(self, call):
         try:
             call()
@@ -306,6 +326,10 @@ class Processes(Job):
 
     def test_graphs_are_replayed(self):
         self.check_all(self.run_ranks("replay", 2), "from device to device")
+
+    def test_the_end_of_a_communicator_leaves_captures_elsewhere_alone(self):
+        for what in ("destroy_beside_capture", "abort_beside_capture"):
+            self.check_all(self.run_ranks(what, 2), "from device to device")
 
     def test_it_can_be_switched_off(self):
         self.check_all(self.run_ranks("move", 2, NCCL_P2P_DISABLE="1"),
