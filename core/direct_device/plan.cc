@@ -58,11 +58,12 @@ Plan::Plan(const Call& call, int rank, int ranks, std::size_t half_bytes, InPlac
       moves_.push_back({held->rank, held->source_chunk, block});
     }
   }
-  for (int peer = 0; peer < ranks; ++peer) {
-    if (peer == rank) continue;
-    if (reads(promise, peer, rank)) readers_.push_back(peer);
-    if (reads(promise, rank, peer)) sources_.push_back(peer);
+  for (int hops = 1; hops < ranks; ++hops) {
+    if (reads(promise, ahead(hops), rank)) readers_.push_back(ahead(hops));
+    if (reads(promise, rank, ahead(hops))) sources_.push_back(ahead(hops));
   }
+  std::ranges::stable_sort(moves_, {},
+                           [&](const Move& move) { return (move.source - rank + ranks) % ranks; });
   limit_ = largest_slice(half_bytes);
   slices_ = (blocks_.largest_chunk() + limit_ - 1) / limit_;
 }
@@ -156,7 +157,8 @@ void Plan::reduce_parts(const Range& range, Slice& slice) const {
   slice.reduced = in_place_.output ? Where::output : Where::half;
   const std::size_t user = bytes(range.begin);
   const std::size_t first = in_place_.input ? user : 0;
-  for (int part = 0; part < ranks_; ++part) {
+  for (int hops = 1; hops <= ranks_; ++hops) {
+    const int part = ahead(hops);
     const std::size_t begin = part_begin(range.count, part, ranks_);
     const std::size_t count = part_begin(range.count, part + 1, ranks_) - begin;
     if (count == 0) continue;

@@ -11,6 +11,8 @@
 //   straight into their output or as an operand of a reduction.
 // - Large all-reduces take two steps. Each rank reduces its part of the slice, in place in its own
 //   half. Then all ranks read the parts of all others.
+// - Each rank reads from the next one first, then from the one after that: at no time do all read from
+//   the same one, whose link they would share.
 // - Every rank cuts alike, because the cuts depend on nothing but the call.
 //
 // Where peers read a rank's own buffers, no halves are used. Then a call is one slice. Exception:
@@ -115,6 +117,7 @@ class Plan {
     int to;
   };
 
+  int ahead(int hops) const { return (rank_ + hops) % ranks_; }
   std::size_t bytes(std::size_t elements) const { return elements * element_bytes_; }
   std::size_t size(int block, const Range& range) const { return bytes(range.blocks.size(block)); }
   ChunkSpan held_by(int rank, Buffer buffer) const;

@@ -121,7 +121,9 @@ cuda::Work work_of(const Places& places, std::span<const std::size_t> device_of,
   for (const Place& place : places.list) {
     if (!places.shared && device_of[static_cast<std::size_t>(place.rank)] != device) continue;
     std::ranges::for_each(place.sources, add);
-    std::ranges::for_each(place.targets, add);
+    // Devices that share the work write to different targets at a time.
+    for (std::size_t i = 0; i < place.targets.size(); ++i)
+      add(place.targets[(i + (places.shared ? device : 0)) % place.targets.size()]);
   }
   return work;
 }

@@ -92,6 +92,12 @@ class SmallRun {
     team_.synchronize();
   }
 
+  /// Peers are written to in the order of hops from this rank, so that not all ranks write to the same
+  /// one at a time.
+  RONDO_DEVICE std::uint32_t ahead(std::uint32_t hops) const {
+    const std::uint32_t rank = call_.rank + hops;
+    return rank < call_.arena.ranks ? rank : rank - call_.arena.ranks;
+  }
   static constexpr std::uint64_t packets_of(std::uint64_t count) {
     return (count + P::lanes - 1) / P::lanes;
   }
@@ -162,9 +168,8 @@ class SmallRun {
     wipe();
     for (std::uint64_t i = team_.lane(); i < packets_; i += team_.lanes()) {
       const std::uint64_t bits = contribution(begin_ + i);
-      for (std::uint32_t peer = 0; peer < call_.arena.ranks; ++peer) {
-        if (peer != call_.rank) put_packet(mailbox(peer, 0, call_.rank) + i, bits, flag_);
-      }
+      for (std::uint32_t hops = 1; hops < call_.arena.ranks; ++hops)
+        put_packet(mailbox(ahead(hops), 0, call_.rank) + i, bits, flag_);
     }
     for (std::uint64_t i = team_.lane(); i < packets_; i += team_.lanes()) {
       typename P::Elements result;
@@ -180,8 +185,8 @@ class SmallRun {
     wipe();
     const std::uint32_t ranks = call_.arena.ranks;
     const std::uint64_t part = (packets_ + ranks - 1) / ranks;
-    for (std::uint32_t owner = 0; owner < ranks; ++owner) {
-      if (owner == call_.rank) continue;
+    for (std::uint32_t hops = 1; hops < ranks; ++hops) {
+      const std::uint32_t owner = ahead(hops);
       for (std::uint64_t i = team_.lane(); i < part; i += team_.lanes())
         put_packet(mailbox(owner, 0, call_.rank) + i, contribution(packet_of(owner, part, i)),
                    flag_);
@@ -190,14 +195,12 @@ class SmallRun {
       typename P::Elements result;
       const std::uint64_t packet = packet_of(call_.rank, part, i);
       if (!add_up(i, packet, result)) return false;
-      for (std::uint32_t peer = 0; peer < ranks; ++peer) {
-        if (peer != call_.rank)
-          put_packet(mailbox(peer, 1, call_.rank) + i, P::bits(result), flag_);
-      }
+      for (std::uint32_t hops = 1; hops < ranks; ++hops)
+        put_packet(mailbox(ahead(hops), 1, call_.rank) + i, P::bits(result), flag_);
       output(packet, result);
     }
-    for (std::uint32_t owner = 0; owner < ranks; ++owner) {
-      if (owner == call_.rank) continue;
+    for (std::uint32_t hops = 1; hops < ranks; ++hops) {
+      const std::uint32_t owner = ahead(hops);
       for (std::uint64_t i = team_.lane(); i < part; i += team_.lanes()) {
         WordPair words{};
         if (!await(1, owner, i, words)) return false;

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cstring>
 #include <numeric>
+#include <set>
 #include <tuple>
 
 #include "core/schedule/layout.h"
@@ -296,6 +297,32 @@ TEST_CASE("a call on users' own buffers is one slice, except where parts go thro
           .slice(0));
 }
 
+TEST_CASE("no two ranks read from the same rank at a time") {
+  const auto collective = GENERATE(Collective::all_reduce, Collective::reduce_scatter,
+                                   Collective::all_gather, Collective::all_to_all);
+  const bool in_windows = GENERATE(false, true);
+  const int ranks = GENERATE(range(2, 9));
+  const bool moves = collective == Collective::all_gather || collective == Collective::all_to_all;
+  const Call call{.count = half_elements, .collective = collective, .type = DataType::int32};
+  const bool shows_output = in_windows && collective == Collective::all_gather;
+  const InPlace shown{.input = in_windows && !shows_output, .output = shows_output};
+  std::vector<Slice> slices;
+  for (int rank = 0; rank < ranks; ++rank)
+    slices.push_back(Plan(call, rank, ranks, half_bytes, shown).slice(0));
+  const auto reads_at = [&](std::size_t place) {
+    std::set<int> sources;
+    for (const Slice& slice : slices) {
+      const std::vector<Pull>& pulls = moves ? slice.pulls : slice.gathers;
+      if (place < pulls.size()) sources.insert(pulls[place].rank);
+    }
+    return sources.size();
+  };
+  const std::size_t reads = moves ? slices[0].pulls.size() : slices[0].gathers.size();
+  CHECK((reads > 0) == (collective != Collective::reduce_scatter));
+  for (std::size_t place = 0; place < reads; ++place)
+    CHECK(reads_at(place) == static_cast<std::size_t>(ranks));
+}
+
 TEST_CASE(
     "an all-reduce is one shot when it is small, and each rank reduces a part when it is not") {
   const auto slice_of = [](std::size_t count, int rank) {
@@ -307,7 +334,7 @@ TEST_CASE(
   REQUIRE(large.gathers.size() == 4);
   REQUIRE(large.reducing);
   CHECK(large.reducing->target == Where::half);
-  CHECK(large.reducing->at == large.gathers[1].run.from);
+  CHECK(large.reducing->at == large.gathers.back().run.from);  // the own part
   std::size_t all = 0;
   for (const Pull& part : large.gathers) all += part.run.bytes;
   CHECK(all == Plan::most_one_shot_bytes + 1);
