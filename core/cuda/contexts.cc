@@ -60,7 +60,7 @@ SharedContext retain_primary(int device) {
 }
 
 SharedContext primary_if_there(int device) {
-  if (device_count() == 0 || driver().missing != nullptr) return {};
+  if (device_count() == 0 || find_driver()->missing != nullptr) return {};
   return retain_primary(device);
 }
 

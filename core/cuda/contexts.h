@@ -18,6 +18,8 @@ SharedContext borrowed(Context context);
 /// happen in a host function. If giving it back fails, the log says so. Thread-safe. Throws
 /// CudaError that names the device.
 SharedContext retain_primary(int device);
+/// The same; null where CUDA is not initialised, or the driver lacks what device calls need.
+SharedContext primary_if_there(int device);
 
 /// From now on the context stays until the process ends, and with it all memory that was taken in
 /// it. Nothing happens to a borrowed one. Thread-safe. Throws CudaError.

@@ -64,12 +64,9 @@ std::vector<int> devices_of(int ranks, const int* list) {
 /// uses primary contexts, and so does rondo. But a context of the program's own counts where it is
 /// current.
 cuda::SharedContext context_on(int device) {
-  const cuda::Driver* const driver = cuda::find_driver();
   const cuda::Context current = cuda::current_context();
   const bool here = current != nullptr && current_device() == device;
-  if (cuda::device_count() == 0 || driver->missing != nullptr)
-    return cuda::borrowed(here ? current : nullptr);
-  cuda::SharedContext primary = cuda::retain_primary(device);
+  cuda::SharedContext primary = cuda::primary_if_there(device);
   return here && current != primary.get() ? cuda::borrowed(current) : primary;
 }
 

@@ -161,7 +161,14 @@ void finish_stream(cudaStream_t stream) {
 int current_device() { return cuda::current_context() != nullptr ? cuda::current_device() : 0; }
 
 Traits current_traits() {
-  return {.context = cuda::borrowed(cuda::current_context()), .device = current_device()};
+  const cuda::Context current = cuda::current_context();
+  if (current != nullptr) return {.context = cuda::borrowed(current), .device = current_device()};
+  try {
+    return {.context = cuda::primary_if_there(0)};
+  } catch (const cuda::CudaError& error) {
+    log(LogLevel::info, -1, std::string("no context on device 0: ") + error.what());
+    return {};
+  }
 }
 
 void* allocate_memory(std::size_t bytes) {

@@ -19,7 +19,8 @@ void finish_stream(cudaStream_t stream);
 
 /// The number of this thread's device; 0 without a CUDA context.
 int current_device();
-/// The traits of a communicator that is made on this thread: the program keeps the context.
+/// The traits of a communicator that is made on this thread. The program keeps the context. A thread
+/// without one has device 0's primary context, as for CUDA's runtime, if CUDA is initialised.
 Traits current_traits();
 
 /// `bytes` of device memory where this thread has a CUDA context, else of rondo::allocate() memory.

@@ -74,6 +74,32 @@ TEST_CASE("calls go between devices even if none was current when ranks were mad
   CHECK(fake_violations() == 0);
 }
 
+TEST_CASE("a rank that has no context current is one of device 0", "[fake]") {
+  const int before = batches();
+  const int retained = fake_retained(0);  // each thread of run_members() adds its own
+  std::vector<ncclComm_t> comms(2);
+  ncclUniqueId id{};
+  expect(ncclGetUniqueId(&id));
+  expect(ncclGroupStart());
+  for (const int rank : {0, 1}) {
+    cuCtxSetCurrent(rank == 0 ? nullptr : device_context(1));
+    expect(ncclCommInitRank(&comms[static_cast<std::size_t>(rank)], 2, id, rank));
+  }
+  expect(ncclGroupEnd());
+  CHECK(fake_retained(0) > retained);
+  run_members(comms, [&](int rank, ncclComm_t comm) {
+    cuCtxSetCurrent(device_context(rank));
+    const DeviceStream stream;
+    const DeviceBuffer<int> buffer(numbers(1000, rank));
+    expect(ncclBroadcast(buffer.data(), buffer.data(), 1000, ncclInt, 1, comm, stream));
+    stream.finish();
+    expect_that(buffer.get() == numbers(1000, 1), "the broadcast");
+  });
+  CHECK(batches() > before);
+  while (fake_retained(0) > retained + 1) std::this_thread::yield();
+  CHECK(fake_violations() == 0);
+}
+
 TEST_CASE("contexts are given back, whichever way a communicator ends", "[fake]") {
   enum class End { destroyed, aborted, split, failed };
   const End end = GENERATE(End::destroyed, End::aborted, End::split, End::failed);

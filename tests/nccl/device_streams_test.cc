@@ -17,19 +17,6 @@ class LimitedQueues {
   LimitedQueues& operator=(const LimitedQueues&) = delete;
 };
 
-/// Communicators without a device. Their first call makes what they need, for its stream's context.
-std::vector<ncclComm_t> init_without_device(int ranks) {
-  cuCtxSetCurrent(nullptr);
-  std::vector<ncclComm_t> comms(static_cast<std::size_t>(ranks));
-  ncclUniqueId id{};
-  expect(ncclGetUniqueId(&id));
-  expect(ncclGroupStart());
-  for (int rank = 0; rank < ranks; ++rank)
-    expect(ncclCommInitRank(&comms[static_cast<std::size_t>(rank)], ranks, id, rank));
-  expect(ncclGroupEnd());
-  return comms;
-}
-
 TEST_CASE("one thread's group is longer than the queues", "[fake]") {
   constexpr std::size_t count = 5'000'000;  // 20 slices of a collective, 77 of a message
   const bool one_stream = GENERATE(false, true);
@@ -279,7 +266,16 @@ TEST_CASE("a context that breaks in the middle of a call, or before it, ends the
           "[fake]") {
   const bool in_the_middle = GENERATE(true, false);
   const cuda::Context breaks = device_context(in_the_middle ? 2 : 3);
-  const std::vector<ncclComm_t> comms = init_without_device(2);
+  const Setting through_host("NCCL_P2P_DISABLE", "1");
+  std::vector<ncclComm_t> comms(2);
+  ncclUniqueId id{};
+  expect(ncclGetUniqueId(&id));
+  expect(ncclGroupStart());
+  for (const int rank : {0, 1}) {
+    cuCtxSetCurrent(rank == 0 ? breaks : device_context(0));
+    expect(ncclCommInitRank(&comms[static_cast<std::size_t>(rank)], 2, id, rank));
+  }
+  expect(ncclGroupEnd());
   const int blocks = fake_blocks();
   constexpr std::size_t count = 3'000'000;
   {
