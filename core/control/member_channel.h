@@ -23,8 +23,6 @@ class ControlTransport {
   virtual ~ControlTransport() = default;
   /// False if the coordinator has gone. Never calls back into a channel.
   virtual bool post(const Message& message) = 0;
-  /// The coordinator does not answer: another one is looked for, as if its connection had broken.
-  virtual void give_up_coordinator() = 0;
   /// Calls channel.overdue() after a while, unless the channel is gone by then.
   virtual void remind(std::uint64_t channel) = 0;
   /// From add() on, messages for the channel's number reach channel.receive(), from any thread, one at a

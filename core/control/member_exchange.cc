@@ -35,12 +35,7 @@ std::optional<Blobs> MemberChannel::swap_blobs(const Blob& mine,
     transport_->post(expired);
     lock.lock();
     // Who lives answers at once. If the coordinator does not, another one may take over.
-    if (!wait_awake(changed_, lock, times::for_answer, ready) && !of_all) {
-      lock.unlock();
-      transport_->give_up_coordinator();
-      lock.lock();
-      wait_awake(changed_, lock, times::for_takeover, ready);
-    }
+    wait_awake(changed_, lock, of_all ? times::for_answer : times::for_takeover, ready);
   }
   exchanges_.pending.reset();
   exchanges_.expired.reset();

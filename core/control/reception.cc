@@ -126,8 +126,8 @@ void Reception::closed(const ConnectionPointer& connection, const Ending& ending
 }
 
 void Reception::accept(const ConnectionPointer& newcomer, const Hello& hello) {
-  newcomer->introduced = true;
   newcomer->hello = hello;
+  newcomer->introduced = true;
   remove(newcomer);
 }
 

@@ -37,8 +37,6 @@ class RollCall {
   /// It had come, and has gone again: its time runs on.
   void note_gone(int rank);
   void note_dead(int rank);
-  /// It is not waited for any more.
-  void give_up(int rank) { each_[static_cast<std::size_t>(rank)].settled = true; }
   /// It is there, also after it was settled.
   void note_come(int rank);
   /// How many are waited for.

@@ -50,7 +50,6 @@ class Service::Server {
     begin_roll_call();
     for (int rank = 0; rank < ranks_; ++rank) roll_call_->miss(rank, times::for_machine);
     for (const int rank : takeover.dead) roll_call_->note_dead(rank);
-    for (const int rank : takeover.silent) roll_call_->give_up(rank);
     serve();
   }
 
@@ -193,8 +192,8 @@ void Service::Server::resume(const ConnectionPointer& connection, const Hello& h
   if (coordinator_ && broken == nullptr) return refuse_late(connection);
   if (!coordinator_ || broken->stream->session().name() != hello.session)
     return Reception::refuse(connection, {.retry = 1, .message = "it serves another job now"});
-  Session session = std::move(broken->stream->session());
   reception_.accept(connection, broken->hello);
+  Session session = std::move(broken->stream->session());
   broken->stream->close();
   connection->told = broken->told;
   by_rank_[static_cast<std::size_t>(hello.rank)] = connection;
@@ -242,6 +241,7 @@ void Service::Server::lose(const ConnectionPointer& connection, const std::strin
 
 /// A takeover's time for ranks to come is over.
 void Service::Server::go_on() {
+  if (refusal_) return;
   if (const std::string obstacle = roll_call_->obstacle(); !obstacle.empty()) {
     return fail_bootstrap({.message = obstacle,
                            .remedy = "start the job anew once all its machines reach each other"});
@@ -274,10 +274,10 @@ void Service::Server::begin() {
 
 void Service::Server::closed(const ConnectionPointer& connection, const Ending& ending) {
   const int rank = connection->hello.rank;
-  connection->ending = ending;
   if (coordinator_ && !connection->departed) {
     if (ending.is_final) return lose(connection, why_unproven(ending, Presence::alive));
     roll_call_->miss(rank, times::for_return);  // it stays the rank's, which may come back
+    connection->ending = ending;
     return reception_.expect(roll_call_->missing());
   }
   drop(connection);

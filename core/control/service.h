@@ -21,8 +21,7 @@ struct Takeover {
   Secret secret{};
   std::vector<HostInfo> hosts{};  ///< of the world
   std::vector<Standby> standbys{};
-  std::vector<int> dead{};    ///< ranks whose processes are known to have ended
-  std::vector<int> silent{};  ///< ranks of a coordinator that does not answer: they will not come
+  std::vector<int> dead{};  ///< ranks whose processes are known to have ended
 };
 
 /// A listening socket and a thread. Whoever does not know the job's secret is a stranger: other programs

@@ -10,6 +10,7 @@
 #pragma once
 
 #include <algorithm>
+#include <chrono>
 #include <cstdint>
 #include <deque>
 #include <memory>
@@ -25,6 +26,7 @@ class Session {
  public:
   /// What many sessions send is in memory once.
   using Bytes = std::shared_ptr<const std::string>;
+  using Clock = std::chrono::steady_clock;
 
   Session() = default;
   /// `name`: the nonce of the service in the first connection.
@@ -42,10 +44,12 @@ class Session {
     if (!is_of_session(message)) return false;
     return ++received_ % between_acknowledgements == 0;
   }
-  /// Whether another connection may help: not where several brought no message either way.
-  bool may_go_on() {
+  /// Whether another connection may help: not where several in a row ended soon and brought no message
+  /// either way.
+  bool may_go_on(Clock::time_point now = Clock::now()) {
     const std::uint64_t moved = received_ + forgotten_;
-    if (std::exchange(moved_, moved) != moved) in_vain_ = 0;
+    const bool lasted = now - std::exchange(ended_, now) >= soon;
+    if (std::exchange(moved_, moved) != moved || lasted) in_vain_ = 0;
     return in_vain_++ < most_in_vain;
   }
   /// The other side has got so many. What is to be sent again.
@@ -58,6 +62,7 @@ class Session {
   /// So the other side keeps no more than that, and what is under way.
   static constexpr std::uint64_t between_acknowledgements = 16;
   static constexpr int most_in_vain = 5;
+  static constexpr std::chrono::seconds soon{10};
 
   void forget(std::uint64_t count) {
     const auto got = count - std::min(count, forgotten_);
@@ -70,8 +75,9 @@ class Session {
   std::uint64_t received_ = 0;
   std::uint64_t forgotten_ = 0;  ///< messages sent before those in kept_
   std::deque<Bytes> kept_{};
-  std::uint64_t moved_ = 0;  ///< messages both ways, when it was last to go on
-  int in_vain_ = 0;          ///< how often none moved since
+  std::uint64_t moved_ = 0;    ///< messages both ways, when it was last to go on
+  Clock::time_point ended_{};  ///< then
+  int in_vain_ = 0;            ///< how often none moved since
 };
 
 }  // namespace rondo::control

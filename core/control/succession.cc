@@ -7,7 +7,6 @@
 #include <algorithm>
 #include <boost/asio/ip/address.hpp>
 #include <cstdint>
-#include <iterator>
 #include <set>
 
 #include "core/base/text.h"
@@ -23,7 +22,10 @@ constexpr std::size_t most_silent = 2;
 bool is_loopback(const std::string& address) {
   boost::system::error_code error;
   const auto parsed = boost::asio::ip::make_address(address, error);
-  return !error && parsed.is_loopback();
+  if (error) return false;
+  const bool is_mapped = parsed.is_v6() && parsed.to_v6().is_v4_mapped();
+  return is_mapped ? make_address_v4(boost::asio::ip::v4_mapped, parsed.to_v6()).is_loopback()
+                   : parsed.is_loopback();
 }
 
 /// The port of the coordinator's process serves to learn whether that has ended.
@@ -58,19 +60,9 @@ Succession::Succession(int rank, const Secret& secret, Joined& joined)
   if (!given_up_) throw no_descriptors();
 }
 
-std::vector<int> Succession::ranks_of(const HostInfo& process) const {
-  std::vector<int> ranks;
-  for (int rank = 0; rank < std::ssize(hosts_); ++rank)
-    if (same_process(hosts_[static_cast<std::size_t>(rank)], process)) ranks.push_back(rank);
-  return ranks;
-}
-
 void Succession::note_dead(const HostInfo& process) {
-  std::ranges::copy(ranks_of(process), std::back_inserter(dead_));
-}
-
-void Succession::note_silent(const HostInfo& process) {
-  std::ranges::copy(ranks_of(process), std::back_inserter(silent_));
+  for (int rank = 0; rank < std::ssize(hosts_); ++rank)
+    if (same_process(hosts_[static_cast<std::size_t>(rank)], process)) dead_.push_back(rank);
 }
 
 void Succession::give_up() {
@@ -104,19 +96,17 @@ std::shared_ptr<Service> Succession::serve() {
                                             .secret = coordinator_.secret,
                                             .hosts = hosts_,
                                             .standbys = standbys_,
-                                            .dead = dead_,
-                                            .silent = silent_});
+                                            .dead = dead_});
 }
 
 std::optional<Succession::Found> Succession::find() {
-  std::vector<int> silent;  // of those that are tried here
+  std::vector<int> silent;
   std::set<std::string> silent_hosts;
   for (int rank = 0; rank < std::ssize(hosts_) && silent.size() < most_silent; ++rank) {
     const Standby& standby = standbys_[static_cast<std::size_t>(rank)];
     const bool is_own = rank == rank_;
     const std::string& host = hosts_[static_cast<std::size_t>(rank)].host;
     if (standby.address.empty() || std::ranges::count(dead_, rank) > 0) continue;
-    if (std::ranges::count(silent_, rank) > 0) continue;
     if (silent_hosts.contains(host) && !is_own) continue;
     if (is_own && !listening_) continue;
     if (is_given_up()) return std::nullopt;

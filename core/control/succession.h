@@ -36,15 +36,12 @@ class Succession {
   std::optional<Found> find();
   /// The ranks of this process have ended, as its kernel said.
   void note_dead(const HostInfo& process);
-  /// The coordinator's process does not answer, and may live: find() passes it by.
-  void note_silent(const HostInfo& process);
   /// Ends find(), now and later. Any thread.
   void give_up();
 
  private:
   bool is_given_up() const;
   Hello hello() const;
-  std::vector<int> ranks_of(const HostInfo& process) const;
   std::shared_ptr<Service> serve();
 
   const int rank_;
@@ -54,7 +51,6 @@ class Succession {
   UnforkedFd listening_;
   UniqueFd given_up_;
   std::vector<int> dead_{};
-  std::vector<int> silent_{};  ///< of coordinators that this rank has given up
 };
 
 }  // namespace rondo::control

@@ -96,17 +96,6 @@ class TcpControl final : public Control,
     asio::post(io_, [this, number] { remind_in(times::for_verdict, number); });
   }
 
-  void give_up_coordinator() override {
-    asio::post(io_, [this, silent = service()] {
-      // Another one may have come meanwhile.
-      if (!stream_->is_open() || !same_process(silent, service())) return;
-      stream_->reset();
-      note_unserved();
-      channels_.conclude(Link::lost, "it does not answer");
-      follow(Presence::alive);
-    });
-  }
-
   void add(MemberChannel& channel) override { channels_.add(channel); }
   void remove(MemberChannel& channel) override { channels_.remove(channel); }
 
@@ -181,7 +170,7 @@ class TcpControl final : public Control,
   /// The connection has ended; stream_ is closed already. Blocks this thread, which has nothing else
   /// to do without one.
   void closed(const Ending& ending) {
-    Standing standing;
+    Standing standing{.presence = Presence::alive};  // nothing is proven where it is not asked
     std::string refused;
     try {
       if (may_come_back(ending)) standing = succession_.come_back(stream_->session());
@@ -203,10 +192,9 @@ class TcpControl final : public Control,
     const std::string unproven = why_unproven(ending, standing.presence);
     // As the service does with a rank that is gone.
     const auto timer = std::make_shared<asio::steady_timer>(io_, times::grace);
-    const Presence presence = unproven.empty() ? Presence::dead : standing.presence;
-    timer->async_wait([this, timer, unproven, presence](const error_code&) {
+    timer->async_wait([this, timer, unproven](const error_code&) {
       channels_.conclude(Link::lost, unproven);
-      follow(presence);
+      follow(unproven.empty());
     });
   }
 
@@ -230,20 +218,21 @@ class TcpControl final : public Control,
     return error != nullptr ? error->message() : failure.what();
   }
 
-  /// To the next coordinator. `presence`: of the last one's process.
-  void follow(Presence presence) {
+  /// To the next coordinator. `is_dead`: the last one's process has ended.
+  void follow(bool is_dead) {
     try {
-      if (presence == Presence::dead) succession_.note_dead(service());
-      if (presence == Presence::alive) succession_.note_silent(service());
+      if (is_dead) succession_.note_dead(service());
       std::optional<Succession::Found> found = succession_.find();
       if (!found) return;
       HostInfo server = found->joined.welcome.service;
       Session session(found->joined.session);
       begin(std::move(found->joined), std::move(session));
+      std::shared_ptr<Service> last;  // ends without the lock, in some seconds
       {
         const std::lock_guard lock(mutex_);
         served_by_ = std::move(server);
-        if (found->service) service_ = all_served_->join({}, std::move(found->service));
+        if (found->service)
+          last = std::exchange(service_, all_served_->join({}, std::move(found->service)));
         served_ = true;  // what is posted from here on follows the news
       }
       for (const Message& news : channels_.link_again()) stream_->say(news);

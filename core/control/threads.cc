@@ -95,9 +95,7 @@ class ThreadControl final : public Control,
     world_->post(rank_, message);
     return true;
   }
-  // Threads of one process always answer.
-  void remind(std::uint64_t) override {}
-  void give_up_coordinator() override {}
+  void remind(std::uint64_t) override {}  // threads of one process always answer
   void add(MemberChannel& channel) override { world_->add(rank_, channel); }
   void remove(MemberChannel& channel) override { world_->remove(rank_, channel); }
   HostInfo service() const override { return hosts().front(); }

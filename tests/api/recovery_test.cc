@@ -127,38 +127,6 @@ TEST_CASE("ranks that die together are all lost, also those next in line to serv
   CHECK(report_of_survivors(children) == "lost 0,1,3");
 }
 
-TEST_CASE("the others go on without a coordinator that is stopped, and it hears that") {
-  const int port = free_port();
-  const test::Pipe went_on;
-  const test::Pipe told;
-  auto children = test::start_ranks(3, [&](int rank) -> std::string {
-    Communicator world = join(port, rank, 3, "tcp");
-    world.set_timeout(std::chrono::seconds{2});
-    world.barrier();
-    if (rank == 0) {
-      ::raise(SIGSTOP);
-      return error_of([&] { world.shrink(); }).what();
-    }
-    work_until_failure(world);
-    Communicator fewer = world.shrink();
-    check_sum(fewer, rank, 1 + 2);
-    const std::string lost = "lost " + list(world.agree().lost);
-    if (rank == 1) went_on.write(".");
-    // Alone in the world it would go on.
-    char token = 0;
-    expect_that(::read(told.from.get(), &token, 1) == 1, "the stopped one has been told");
-    fewer.finalize();
-    return lost;
-  });
-  went_on.read();
-  children[0].signal(SIGCONT);
-  CHECK(children[0].report().find("the ranks cannot agree: only 1 of 3 ranks that may live have") !=
-        std::string::npos);
-  told.write("..");
-  CHECK(children[1].report() == "lost 0");
-  CHECK(children[2].report() == "lost 0");
-}
-
 // Any moment is right, so nothing rests on how long the pause really is.
 // The victim dies before, in or after the making of a smaller communicator, which may then hold it.
 TEST_CASE("whenever a rank dies while the communicator shrinks, the others go on together") {

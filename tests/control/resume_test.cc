@@ -121,9 +121,14 @@ TEST_CASE("who comes back to another session is refused, with words") {
   CHECK(std::get<control::Refused>(*answer).message == "it serves another job now");
 }
 
-/// Welcomes a rank of two, and from then on sends what cannot be read, right behind the welcome or a
-/// little later. How often the rank came back.
-std::string disappoint(UniqueFd listener, bool at_once) {
+enum class Break {
+  behind_welcome,  ///< by what cannot be read
+  later,
+  in_order,
+};
+
+/// Welcomes a rank of two, and breaks each connection. How often the rank came back.
+std::string disappoint(UniqueFd listener, Break how) {
   control::Welcome welcome{.hosts = {child_host(), this_host("")}, .service = child_host()};
   welcome.standbys.resize(2);
   for (int returns = 0;; ++returns) {
@@ -132,18 +137,18 @@ std::string disappoint(UniqueFd listener, bool at_once) {
     if (returns > 0 && hello.session == Nonce{}) return std::to_string(returns - 1);
     const std::string broken = std::string(12, '?');
     const std::string welcomed = encode(control::Message(welcome));
-    rank.say(at_once && returns > 0 ? welcomed + broken : welcomed);
-    if (!at_once) rank.say(broken);
+    rank.say(how == Break::behind_welcome && returns > 0 ? welcomed + broken : welcomed);
+    if (how == Break::later) rank.say(broken);
     rank.finish();
   }
 }
 
 TEST_CASE("a rank gives up a coordinator whose every connection breaks at once") {
-  for (const bool at_once : {false, true}) {
+  for (const Break how : {Break::behind_welcome, Break::later, Break::in_order}) {
     const int port = free_port();
     UniqueFd listener = listen_plainly(port);
     const Gate counted;
-    Child service([&] { return disappoint(std::move(listener), at_once); });
+    Child service([&] { return disappoint(std::move(listener), how); });
     listener.reset();
     Child rank([&] {
       const auto control = meet(point_at(port), 1, 2, false, child_host(), long_enough);
@@ -154,9 +159,12 @@ TEST_CASE("a rank gives up a coordinator whose every connection breaks at once")
     });
     CHECK(service.report() == "5");
     counted.open(1);
-    CHECK(says(rank.report(),
-               "rank 0 (host x, pid 77) cannot be reached, but may live: its control connection "
-               "ended: it sent a message that was changed on the way"));
+    const std::string words =
+        "rank 0 (host x, pid 77) cannot be reached, but may live: its control ";
+    CHECK(says(
+        rank.report(),
+        words + (how == Break::in_order ? "connection ended [peer rank 0]"
+                                        : "connection ended: it sent a message that was changed")));
   }
 }
 

@@ -76,19 +76,24 @@ TEST_CASE("what the other side has got is not kept, whatever it says") {
   CHECK(session.left_after(100).size() == 1);
 }
 
-TEST_CASE("connections that bring nothing either way end a session") {
+TEST_CASE("connections that end soon and bring nothing either way end a session") {
   Session session;
+  Session::Clock::time_point now{};
+  const auto may_go_on = [&](int seconds) {
+    return session.may_go_on(now += std::chrono::seconds{seconds});
+  };
   for (int connection = 0; connection < 100; ++connection) {
-    CHECK(session.may_go_on());
+    CHECK(may_go_on(1));
     session.take(Message(Query{}));
   }
   for (int connection = 0; connection < 100; ++connection) {
-    CHECK(session.may_go_on());
+    CHECK(may_go_on(1));
     session.keep(numbered(1));
     session.left_after(static_cast<std::uint64_t>(connection) + 1);
   }
-  for (int in_vain = 0; in_vain < 5; ++in_vain) CHECK(session.may_go_on());
-  CHECK_FALSE(session.may_go_on());
+  for (int connection = 0; connection < 100; ++connection) CHECK(may_go_on(10));
+  for (int in_vain = 1; in_vain < 5; ++in_vain) CHECK(may_go_on(9));
+  CHECK_FALSE(may_go_on(9));
 }
 
 TEST_CASE("every sixteenth message is acknowledged, and what a connection needs does not count") {
