@@ -125,7 +125,7 @@ Composition find_composition(Collective collective, std::string_view name) {
 
 const std::vector<Composition>& hierarchical_compositions(Collective collective) {
   using All = std::array<std::vector<Composition>, collectives.size()>;
-  static const All& all = undying<All>([] {
+  static const All& all = *undying<All>([] {
     All made;
     for (const CollectiveInfo& row : collectives)
       made[static_cast<std::size_t>(row.collective)] = make_compositions(row.collective);

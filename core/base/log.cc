@@ -33,7 +33,7 @@ State& state() {
 }
 
 const std::string& host_name() {
-  static const std::string& name = undying<std::string>([] {
+  static const std::string& name = *undying<std::string>([] {
     std::array<char, 256> text{};
     ::gethostname(text.data(), text.size() - 1);
     return std::string(text.data()).substr(0, std::string(text.data()).find('.'));

@@ -7,11 +7,11 @@
 namespace rondo {
 
 /// A new T, made of `parts`, for a static reference: threads that still run while the process ends may
-/// use it. Its memory goes with the process. Parts come by value: a compiler would take the result for
-/// a reference into temporary ones.
+/// use it. Its memory goes with the process. Never null. No reference: compilers would take that for one
+/// into temporary parts.
 template <class T, class... Parts>
-T& undying(Parts... parts) {
-  return *std::make_unique<T>(std::move(parts)...).release();
+T* undying(Parts&&... parts) {
+  return std::make_unique<T>(std::forward<Parts>(parts)...).release();
 }
 
 }  // namespace rondo

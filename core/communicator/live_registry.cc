@@ -38,7 +38,7 @@ struct Living {
 };
 
 Living& living() {
-  static Living& living = undying<Living>();
+  static Living& living = *undying<Living>();
   return living;
 }
 

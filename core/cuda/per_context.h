@@ -54,7 +54,7 @@ class PerContext {
   }
   /// Global, as contexts are; never destroyed: graphs hold kernels for as long as they like.
   static PerContext& instance() {
-    static PerContext& instance = undying<PerContext>();
+    static PerContext& instance = *undying<PerContext>();
     return instance;
   }
 

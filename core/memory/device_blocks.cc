@@ -10,7 +10,7 @@ namespace rondo {
 
 std::shared_ptr<DeviceBlocks> DeviceBlocks::of_process() {
   static const auto& blocks =
-      undying<std::shared_ptr<DeviceBlocks>>(std::make_shared<DeviceBlocks>());
+      *undying<std::shared_ptr<DeviceBlocks>>(std::make_shared<DeviceBlocks>());
   return blocks;
 }
 

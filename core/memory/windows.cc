@@ -23,7 +23,7 @@ auto behind(auto& entries, const std::byte* at) {
 }  // namespace
 
 std::shared_ptr<Windows> Windows::of_process() {
-  static const auto& registry = undying<std::shared_ptr<Windows>>(std::make_shared<Windows>());
+  static const auto& registry = *undying<std::shared_ptr<Windows>>(std::make_shared<Windows>());
   return registry;
 }
 

@@ -26,7 +26,7 @@ struct Table {
 };
 
 Table& table() {
-  static Table& table = undying<Table>();
+  static Table& table = *undying<Table>();
   return table;
 }
 

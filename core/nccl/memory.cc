@@ -72,7 +72,7 @@ struct Blocks {
 };
 
 Blocks& blocks() {
-  static Blocks& blocks = undying<Blocks>();
+  static Blocks& blocks = *undying<Blocks>();
   return blocks;
 }
 

@@ -26,7 +26,7 @@ struct Places {
 };
 
 Places& places() {
-  static Places& places = undying<Places>();
+  static Places& places = *undying<Places>();
   return places;
 }
 

@@ -17,7 +17,7 @@ struct Taken {
 };
 
 Taken& all_taken() {
-  static Taken& taken = undying<Taken>();
+  static Taken& taken = *undying<Taken>();
   return taken;
 }
 
