@@ -258,6 +258,7 @@ void Service::Server::go_on() {
 }
 
 void Service::Server::begin() {
+  const auto welcome = Stream::encoded(world_);
   coordinator_.emplace(world_.hosts, [this](std::span<const int> ranks, const Message& message) {
     const auto bytes = Stream::encoded(message);
     for (const int rank : ranks) {
@@ -268,7 +269,7 @@ void Service::Server::begin() {
   for (const auto& connection : by_rank_) {
     if (connection == nullptr) continue;
     connection->stream->set_longest(longest_message);
-    connection->stream->send(world_);
+    connection->stream->send(welcome);
   }
 }
 

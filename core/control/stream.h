@@ -39,6 +39,7 @@ class Stream : public std::enable_shared_from_this<Stream> {
   /// Events come later, never before it returns.
   void start(Events events);
   /// What belongs to this connection alone.
+  void send(Bytes bytes);
   void send(const Message& message) { send(encoded(message)); }
   void send(const Preamble& preamble) {
     send(std::make_shared<const std::string>(encode(preamble)));
@@ -64,7 +65,6 @@ class Stream : public std::enable_shared_from_this<Stream> {
   void reset();
 
  private:
-  void send(Bytes bytes);
   void read();
   void take(std::size_t count);
   void consume();
