@@ -86,6 +86,7 @@ struct Work {
 
   /// Widens vector v; a scaled source is rounded to its type first, as if it had been stored.
   RONDO_DEVICE void set(int v, const Vector<E, lanes>& from, double factor) {
+    RONDO_UNROLL
     for (int i = 0; i < lanes; ++i) {
       at[v][i] = E::widen(from.lane[i]);
       if constexpr (std::is_floating_point_v<typename E::Work>) {
@@ -96,7 +97,9 @@ struct Work {
   }
   template <class Function>
   RONDO_DEVICE void each(const Work& next, const Function& function) {
+    RONDO_UNROLL
     for (int v = 0; v < vectors; ++v) {
+      RONDO_UNROLL
       for (int i = 0; i < lanes; ++i) at[v][i] = function(at[v][i], next.at[v][i]);
     }
   }
@@ -129,20 +132,25 @@ struct Work {
       each(next, [](W a, W b) { return static_cast<W>(a ^ b); });
     }
   }
-  /// Divides integers by `divisor`, truncating towards zero.
+  /// Divides integers by `divisor`, truncating towards zero, once they are wrapped to their type.
   RONDO_DEVICE void divide(std::uint64_t divisor) {
     using W = typename E::Work;
     if constexpr (std::is_integral_v<W>) {
       if (divisor == 1) return;
       using Wide = std::conditional_t<std::is_signed_v<W>, std::int64_t, std::uint64_t>;
+      RONDO_UNROLL
       for (int v = 0; v < vectors; ++v) {
-        for (int i = 0; i < lanes; ++i)
-          at[v][i] = static_cast<W>(static_cast<Wide>(at[v][i]) / static_cast<Wide>(divisor));
+        RONDO_UNROLL
+        for (int i = 0; i < lanes; ++i) {
+          const Wide value = E::widen(E::narrow(at[v][i]));
+          at[v][i] = static_cast<W>(value / static_cast<Wide>(divisor));
+        }
       }
     }
   }
   RONDO_DEVICE Vector<E, lanes> result(int v, double factor) const {
     Vector<E, lanes> to;
+    RONDO_UNROLL
     for (int i = 0; i < lanes; ++i) {
       auto value = at[v][i];
       if constexpr (std::is_floating_point_v<typename E::Work>) {
@@ -161,10 +169,12 @@ RONDO_DEVICE inline Work<E, lanes, vectors> load_work(const Recipe& recipe, cons
                                                       std::size_t first, std::size_t stride) {
   using V = Vector<E, lanes>;
   V loaded[vectors];
+  RONDO_UNROLL
   for (int v = 0; v < vectors; ++v)
     loaded[v] = load_vector<V>(source.data + (first + v * stride) * sizeof(V));
   const double factor = source.scaled ? recipe.before : 1.0;
   Work<E, lanes, vectors> work;
+  RONDO_UNROLL
   for (int v = 0; v < vectors; ++v) work.set(v, loaded[v], factor);
   return work;
 }
@@ -178,6 +188,7 @@ RONDO_DEVICE inline void combine_vectors(const Recipe& recipe, const Sources& so
   auto work = load_work<E, lanes, vectors>(recipe, sources.list[0], first, stride);
   for (std::uint32_t j = 1; j < sources.count; ++j)
     work.merge(recipe.op, load_work<E, lanes, vectors>(recipe, sources.list[j], first, stride));
+  RONDO_UNROLL
   for (int v = 0; v < vectors; ++v) {
     const V result = work.result(v, recipe.after);
     const std::size_t offset = (first + v * stride) * sizeof(V);

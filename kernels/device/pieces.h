@@ -96,7 +96,9 @@ class PieceRun {
     auto work = load_work<E, lanes, vectors>(Recipe{}, source, first, stride);
     if ((call_.scaled >> j & 1) == 0) return work;
     const W scalar = scale(j);
+    RONDO_UNROLL
     for (int v = 0; v < vectors; ++v) {
+      RONDO_UNROLL
       for (int i = 0; i < lanes; ++i)
         work.at[v][i] = E::widen(E::narrow(multiply(work.at[v][i], scalar)));
     }
@@ -112,10 +114,12 @@ class PieceRun {
       work.merge(call_.op, load<lanes, vectors>(j, first, stride));
     work.divide(call_.divisor);
     V results[vectors];
+    RONDO_UNROLL
     for (int v = 0; v < vectors; ++v) results[v] = work.result(v, call_.factor);
     for (std::uint32_t t = 0; t < call_.targets; ++t) {
       auto* const target = reinterpret_cast<std::byte*>(pointers_[call_.sources + t]);
       if (target == nullptr) continue;
+      RONDO_UNROLL
       for (int v = 0; v < vectors; ++v)
         store_vector(target + (first + v * stride) * sizeof(V), results[v]);
     }

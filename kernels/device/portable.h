@@ -10,8 +10,11 @@
 
 #ifdef __CUDACC__
 #define RONDO_DEVICE __device__
+/// Before a loop over an array that has to lie in registers: they have no addresses to count up.
+#define RONDO_UNROLL _Pragma("unroll")
 #else
 #define RONDO_DEVICE
+#define RONDO_UNROLL
 #endif
 
 namespace rondo::device {
