@@ -86,9 +86,12 @@ inline constexpr int deinitialized = 4;
 inline constexpr int no_device = 100;
 inline constexpr int invalid_context = 201;
 inline constexpr int peer_access_already_enabled = 704;
+inline constexpr int jit_compiler_not_found = 221;
 inline constexpr int not_ready = 600;  // an event's work is under way
 
-inline constexpr int attribute_multiprocessors = 16;  // CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT
+inline constexpr int attribute_multiprocessors = 16;   // CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT
+inline constexpr int attribute_capability_major = 75;  // ..._COMPUTE_CAPABILITY_MAJOR
+inline constexpr int attribute_capability_minor = 76;  // ..._COMPUTE_CAPABILITY_MINOR
 inline constexpr int attribute_mps = 133;  // CU_DEVICE_ATTRIBUTE_MPS_ENABLED; unknown before 12.1
 inline constexpr int attribute_segments = 102;  // ..._VIRTUAL_MEMORY_MANAGEMENT_SUPPORTED
 inline constexpr int attribute_descriptors =

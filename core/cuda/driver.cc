@@ -25,14 +25,6 @@ unsigned long long libraries_loaded() {
   return loaded;
 }
 
-/// "11.4", or "?" where it does not tell.
-std::string version_of(const Driver& driver) {
-  int version = 0;
-  if (driver.driver_get_version == nullptr || driver.driver_get_version(&version) != success)
-    return "?";
-  return std::to_string(version / 1000) + "." + std::to_string(version % 1000 / 10);
-}
-
 }  // namespace
 
 /// Global, as the driver is: the answer does not depend on the caller.
@@ -65,21 +57,33 @@ const Driver& driver() {
   }
   if (found->missing != nullptr) {
     throw Error(ErrorCode::invalid_usage,
-                "this process's CUDA driver (of CUDA " + version_of(*found) + ") has no function " +
+                "this process's CUDA driver (of CUDA " + driver_version() + ") has no function " +
                     found->missing + ", which GPU buffers need",
                 {.remedy = "use a driver of CUDA 11.7 or newer, or buffers in host memory"});
   }
   return *found;
 }
 
-void check(int status, std::string_view function, std::string_view remedy) {
-  if (status == success) return;
+std::string driver_version() {
+  const Driver* const found = find_driver();
+  int version = 0;
+  if (found == nullptr || found->driver_get_version == nullptr ||
+      found->driver_get_version(&version) != success)
+    return "?";
+  return std::to_string(version / 1000) + "." + std::to_string(version % 1000 / 10);
+}
+
+std::string words_of(int status) {
   const char* name = nullptr;
   const Driver* const cuda = find_driver();
   if (cuda != nullptr && cuda->get_error_name != nullptr) cuda->get_error_name(status, &name);
-  throw CudaError(ErrorCode::system,
-                  std::string(function) + " failed with CUDA error " + std::to_string(status) +
-                      (name != nullptr ? " (" + std::string(name) + ")" : ""),
+  return "CUDA error " + std::to_string(status) +
+         (name != nullptr ? " (" + std::string(name) + ")" : "");
+}
+
+void check(int status, std::string_view function, std::string_view remedy) {
+  if (status == success) return;
+  throw CudaError(ErrorCode::system, std::string(function) + " failed with " + words_of(status),
                   {.remedy = std::string(remedy)});
 }
 

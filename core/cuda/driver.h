@@ -5,6 +5,7 @@
 #pragma once
 
 #include <optional>
+#include <string>
 #include <string_view>
 
 #include "core/base/symbols.h"
@@ -118,6 +119,12 @@ const Driver* find_driver();
 /// The same for callers that need the driver with all its functions, because they have device
 /// memory or a stream. Throws Error{invalid_usage} if it is missing or older than CUDA 11.7.
 const Driver& driver();
+
+/// The version of CUDA that the driver is of: "11.4", or "?" where it does not tell. For messages.
+std::string driver_version();
+
+/// "CUDA error 200 (CUDA_ERROR_INVALID_IMAGE)".
+std::string words_of(int status);
 
 /// Throws CudaError that names `function` and the status; `remedy`: what to try.
 void check(int status, std::string_view function,

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <string>
 
+#include "core/cuda/modules.h"
 #include "core/cuda/per_context.h"
-#include "kernels/cuda/image.h"
 
 namespace rondo::cuda {
 namespace {
@@ -16,18 +16,6 @@ int processors() {
   check(driver().device_get_attribute(&count, attribute_multiprocessors, current_device()),
         "cuDeviceGetAttribute");
   return count;
-}
-
-/// Loads `image` into the current context, for as long as that is there. Throws
-/// Error{invalid_usage} where the image is empty, CudaError where the driver cannot load it.
-Module load_module(std::span<const std::byte> image) {
-  if (image.empty()) {
-    throw Error(ErrorCode::invalid_usage, "this rondo has no device kernels",
-                {.remedy = "build rondo where nvcc is found"});
-  }
-  Module module = nullptr;
-  check(driver().module_load_data(&module, image.data()), "cuModuleLoadData");
-  return module;
 }
 
 /// The kernel `name` in blocks of `threads` threads. It is on the device from here on: a launch
@@ -134,8 +122,9 @@ const Kernels& Kernels::of(Context context) {
 
 void Kernels::forget(Context context) { PerContext<Kernels>::forget(context); }
 
-Kernels::Kernels(std::span<const std::byte> image) {
-  const Module module = load_module(image);
+Kernels::Kernels(const DeviceImage& image) {
+  const Module module =
+      load_module(image, "reductions of GPU buffers go through the host's memory");
   for (std::size_t i = 0; i < kernels_.size(); ++i)
     kernels_[i] = find_kernel(module, device::kernel_names[i], device::combine_threads);
 }
@@ -189,7 +178,7 @@ const ResidentKernels& ResidentKernels::of(Context context) {
 void ResidentKernels::forget(Context context) { PerContext<ResidentKernels>::forget(context); }
 
 ResidentKernels::ResidentKernels() {
-  const Module module = load_module(resident_image());
+  const Module module = load_module(resident_image(), "small calls between GPUs take longer");
   small_ = find_kernel(module, device::small_kernel, device::resident_threads);
   program_ = find_kernel(module, device::program_kernel, device::resident_threads);
 }

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "core/cuda/driver.h"
+#include "kernels/cuda/image.h"
 #include "kernels/device/calls.h"
 #include "kernels/device/pieces.h"
 
@@ -64,8 +65,8 @@ class Kernels {
   /// Thread-safe.
   static void forget(Context context);
 
-  /// Loads `image` into the current context. Throws CudaError.
-  explicit Kernels(std::span<const std::byte> image);
+  /// Loads `image` into the current context, and throws, as load_module() does.
+  explicit Kernels(const DeviceImage& image);
   Kernels(const Kernels&) = delete;
   Kernels& operator=(const Kernels&) = delete;
 

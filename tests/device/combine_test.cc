@@ -4,6 +4,7 @@
 #include <random>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "core/cuda/handles.h"
@@ -29,13 +30,19 @@ cuda::Context context_of(int device) {
   return context;
 }
 
-/// Kernels and a stream on device 0. The stand-in takes any image.
+/// The stand-in runs its own kernels: no code is needed.
+constexpr std::string_view any_ptx = ".version 7.7\n.target sm_75\n";
+DeviceImage any_image() {
+  return {.codes = {}, .ptx = reinterpret_cast<const std::byte*>(any_ptx.data())};
+}
+
+/// Kernels and a stream on device 0.
 class Device {
  public:
   Device() {
     expect_cuda(cuCtxSetCurrent(context_of(0)));
     stream_ = cuda::make_stream();
-    kernels_ = std::make_unique<cuda::Kernels>(std::as_bytes(std::span("any")));
+    kernels_ = std::make_unique<cuda::Kernels>(any_image());
   }
   const cuda::Kernels& kernels() const { return *kernels_; }
   cuda::Stream stream() const { return stream_.get(); }
@@ -279,14 +286,13 @@ TEST_CASE("kernels refuse wrong arguments, and name the driver's errors", "[kern
                     Catch::Contains("not aligned to its float32 elements"));
   CHECK_THROWS_WITH(device.kernels().combine({}, place.pointer(), {}, 4, device.stream()),
                     Catch::Contains("1 to 64 of each"));
-  CHECK_THROWS_WITH(cuda::Kernels(std::span<const std::byte>()),
-                    Catch::Contains("no device kernels"));
+  CHECK_THROWS_WITH(cuda::Kernels(DeviceImage()), Catch::Contains("no device kernels"));
   fake_fail_next("cuLaunchKernel", 719);
   const cuda::Work copy = copy_of({place.pointer()}, place.pointer() + 32, 32);
   CHECK_THROWS_WITH(device.kernels().run(copy, device.stream()),
                     Catch::Contains("cuLaunchKernel failed with CUDA error 719"));
   fake_fail_next("cuModuleLoadData", 200);
-  CHECK_THROWS_AS(cuda::Kernels(std::as_bytes(std::span("any"))), cuda::CudaError);
+  CHECK_THROWS_AS(cuda::Kernels(any_image()), cuda::CudaError);
 }
 
 }  // namespace

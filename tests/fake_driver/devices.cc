@@ -15,7 +15,22 @@ std::pair<int, int> pair_of(int device, int peer) {
   return {std::min(device, peer), std::max(device, peer)};
 }
 
+/// "12.4" as 10 * 12 + 4; `otherwise` where there is no such variable.
+int version_variable(const char* name, int otherwise) {
+  const char* const text = std::getenv(name);
+  if (text == nullptr) return otherwise;
+  const char* const point = std::strchr(text, '.');
+  return 10 * std::atoi(text) + (point != nullptr ? std::atoi(point + 1) : 0);
+}
+
 }  // namespace
+
+int driver_version() {
+  const int version = version_variable("FAKE_DRIVER_CUDA", FAKE_DRIVER_VERSION / 100);
+  return version / 10 * 1000 + version % 10 * 10;
+}
+
+int capability() { return version_variable("FAKE_CAPABILITY", 90); }
 
 FakeLink link_of(int device, int peer) {
   const std::scoped_lock lock(state().mutex);
@@ -62,7 +77,7 @@ int cuDeviceGetName(char* name, int length, int device) {
 
 int cuDeviceGetAttribute(int* value, int attribute, int /*device*/) {
   if (const int status = enter("cuDeviceGetAttribute")) return status;
-  if (attribute == rondo::cuda::attribute_mps && FAKE_DRIVER_VERSION >= 12010) {
+  if (attribute == rondo::cuda::attribute_mps && driver_version() >= 12010) {
     *value = std::getenv("FAKE_MPS") != nullptr ? 1 : 0;
     return success;
   }
@@ -71,6 +86,10 @@ int cuDeviceGetAttribute(int* value, int attribute, int /*device*/) {
     return success;
   };
   switch (attribute) {
+    case rondo::cuda::attribute_capability_major:
+      return say(capability() / 10);
+    case rondo::cuda::attribute_capability_minor:
+      return say(capability() % 10);
     case rondo::cuda::attribute_multiprocessors:
       return say(processors);
     case rondo::cuda::attribute_segments:

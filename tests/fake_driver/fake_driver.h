@@ -8,9 +8,10 @@
 //   runs that again, side by side.
 // - Other processes map device memory by CUDA IPC, as files of the process that has it. They map
 //   memory of cuMemCreate by descriptors of its segments.
-// - Its kernels are the host's functions of the same names, whatever image is loaded. Those that
-//   wait for others run with two threads for each block. They begin when their device has room for
-//   all blocks.
+// - Its kernels are the host's functions of the same names, whatever is in the image that is loaded.
+//   But it refuses images that a driver of its version, or its devices, would refuse (images.cc).
+// - Kernels that wait for others run with two threads for each block. They begin when their device
+//   has room for all blocks.
 //
 // It is stricter than the real one: copies take page-locked host memory only.
 //
@@ -20,6 +21,8 @@
 //
 // Variables of the environment:
 //
+//   FAKE_DRIVER_CUDA          the version of CUDA that it is of, such as 12.4 (13.0)
+//   FAKE_CAPABILITY           the devices' compute capability (9.0)
 //   FAKE_MPS                  MPS runs
 //   FAKE_WITHOUT_DESCRIPTORS  memory of cuMemCreate has no descriptors
 //   FAKE_WITHOUT_SEGMENTS     there is no cuMemCreate
@@ -82,6 +85,9 @@ void fake_memory_left(std::size_t bytes);
 int fake_retained(int device);
 /// How two devices reach each other's memory from here on. Every pair does so by PCIe at first.
 void fake_set_link(int device, int peer, FakeLink link);
+/// The form of the image that was loaded last: "machine code for 9.0" or "PTX". Valid until this
+/// thread's next call.
+const char* fake_loaded_form();
 /// Kernels that have run, or begun to; -1: unknown, as with a real driver.
 int fake_launches();
 /// The same for kernels that wait for those of other ranks.

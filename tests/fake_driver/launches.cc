@@ -138,6 +138,8 @@ int cuModuleLoadData(Module* module, const void* image) {
   rondo::cuda::Context context = nullptr;
   if (const int status = cuCtxGetCurrent(&context)) return status;
   if (context == nullptr) return rondo::cuda::invalid_context;
+  const Verdict verdict = judge_image(image);
+  if (verdict.status != success) return verdict.status;
   auto made = std::make_shared<CUmod_st>();
   made->origin = {context, context->number.load(std::memory_order_relaxed)};
   for (std::size_t i = 0; i < made->functions.size(); ++i) {
@@ -147,6 +149,7 @@ int cuModuleLoadData(Module* module, const void* image) {
   *module = made.get();
   const std::scoped_lock lock(state().mutex);
   state().modules.push_back(std::move(made));
+  state().newest_form = verdict.form;
   return success;
 }
 
@@ -203,6 +206,13 @@ int cuLaunchKernel(Function function, unsigned blocks_x, unsigned blocks_y, unsi
     ++state().launches;
     runs[function->combining](*pieces, grid);
   });
+}
+
+const char* fake_loaded_form() {
+  thread_local std::string form;
+  const std::scoped_lock lock(state().mutex);
+  form = state().newest_form;
+  return form.c_str();
 }
 
 int fake_launches() { return state().launches; }

@@ -157,7 +157,7 @@ int cuGetErrorName(int /*status*/, const char** name) {
 }
 
 int cuDriverGetVersion(int* version) {
-  *version = FAKE_DRIVER_VERSION;
+  *version = driver_version();
   return rondo::cuda::success;
 }
 

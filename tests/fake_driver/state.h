@@ -155,6 +155,7 @@ struct State {
   unsigned long long contexts = 0;  ///< that were made so far
   int violations = 0;
   std::vector<std::shared_ptr<CUmod_st>> modules{};
+  std::string newest_form{};                        ///< of the image that was loaded last
   std::set<std::pair<int, int>> peers{};            ///< devices, and those whose memory they reach
   std::atomic<int> launches{0};                     ///< kernels that ran; seq_cst, only counted
   std::atomic<std::size_t> copied_bytes{0};         ///< by streams; seq_cst, only counted
@@ -224,6 +225,17 @@ void open_segment(cuda::DevicePointer begin, int device);
 std::optional<bool> segment_is_open(cuda::DevicePointer address, int device);
 /// Claims on segments and reserved addresses that were not given back.
 int segment_holds();
+
+/// The version of CUDA that the driver is of: 12040 is 12.4.
+int driver_version();
+/// The compute capability of every device; 90: 9.0.
+int capability();
+/// What the driver says to an image of kernels: success, or why it takes none.
+struct Verdict {
+  int status = 0;
+  std::string form{};  ///< "machine code for 9.0" or "PTX"
+};
+Verdict judge_image(const void* image);
 
 /// Multiprocessors of every device.
 inline constexpr int processors = 3;

@@ -115,14 +115,28 @@ void Device::open(int rank) {
 }
 
 void Device::load() {
-  const auto image = kernel_image();
-  if (image.empty()) {
+  constexpr int major = 75;  // CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR
+  constexpr int minor = 76;  // ..._MINOR
+  const auto capability = [this](int part) {
+    int value = 0;
+    driver_.call("asking a device for its capability", "cuDeviceGetAttribute", &value, part,
+                 number_);
+    return value;
+  };
+  const auto forms = forms_for(train_image(), 10 * capability(major) + capability(minor));
+  if (forms.empty()) {
     throw Error(ErrorCode::invalid_usage, "this rondo-train has no kernels for GPUs",
                 {.remedy = "build it where nvcc is found (Debian: nvidia-cuda-toolkit), or run "
                            "with --device cpu"});
   }
   CUmod_st* module = nullptr;  // stays as long as the context
-  driver_.call("loading the trainer's kernel", "cuModuleLoadData", &module, image.data());
+  int refused = 0;
+  for (const ImageForm& form : forms) {
+    const void* const data = form.data;
+    refused = driver_.status("cuModuleLoadData", &module, data);
+    if (refused == 0) break;
+  }
+  driver_.check(refused, "loading the trainer's kernel");
   driver_.call("finding the trainer's kernel", "cuModuleGetFunction", &kernel_, module,
                kernel_name);
 }

@@ -10,6 +10,7 @@
 #include <string>
 #include <string_view>
 
+#include "kernels/cuda/image.h"
 #include "tools/trainer/math/call.h"
 
 struct cublasContext;
@@ -18,6 +19,11 @@ struct CUevent_st;
 struct CUfunc_st;
 struct CUmod_st;
 struct CUstream_st;
+
+namespace rondo {
+/// The trainer's kernel.
+DeviceImage train_image();
+}  // namespace rondo
 
 namespace rondo::train::device {
 
@@ -35,9 +41,6 @@ inline Pointer address_of(const void* memory) { return reinterpret_cast<Pointer>
 inline constexpr const char* kernel_name = "rondo_train";
 inline constexpr unsigned block_threads = 256;
 inline constexpr unsigned warp_lanes = 32;
-
-/// Machine code and PTX (a "fatbin"). Empty where rondo was built without nvcc.
-std::span<const std::byte> kernel_image();
 
 /// A library that stays loaded: a process that has used CUDA cannot unload it. Any thread.
 class Library {
