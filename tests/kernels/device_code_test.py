@@ -1,87 +1,65 @@
 #!/usr/bin/env python3
-"""What nvcc makes of the kernels that combine buffers: 16-byte accesses, several loads under way.
+"""The machine code of the device kernels, as it is in the library: device_code.py has the rules.
 
-    device_code_test.py NVCC ROOT OPTION...   the options that the image is compiled with
-
-Reads the PTX for sm_80: no device is needed, and ptxas schedules loads no later than they stand.
+    device_code_test.py ROOT PTXAS FOLDER... FILE...
+        PTXAS     what has made the code
+        FOLDER    where nvdisasm may be, besides the PATH
+        FILE      the images' files: .ptx, and .cubin with ptxas's words in .cubin.log
 """
 
 import pathlib
 import re
+import shutil
 import subprocess
 import sys
-import tempfile
 
-SOURCE = "kernels/cuda/combine.cu"
-# By kernel: bytes of an element, and the loads of 16 bytes that a thread has under way at least.
-KERNELS = {"float16": (2, 4), "bfloat16": (2, 4), "float32": (4, 4)}
-SINGLES = 8  # the same for single elements, where pointers are not aligned to 16 bytes
-ACCESS = re.compile(r"(ld|st)\.global(?:\.v(\d))?\.[a-z]+(\d+)\s+(.*);")
-REGISTER = re.compile(r"%[a-z]+\d+")
+import device_code
+
+SKIPPED = 77
 
 
-def compile_ptx(nvcc, root, options):
-    with tempfile.TemporaryDirectory() as folder:
-        path = pathlib.Path(folder) / "combine.ptx"
-        subprocess.run([nvcc, "-ptx", "-arch=compute_80", *options, f"-I{root}",
-                        f"-I{root}/core/include", "-o", path, root / SOURCE], check=True)
-        return path.read_text()
+def major_of(ptxas):
+    words = subprocess.run([ptxas, "--version"], check=True, text=True, stdout=subprocess.PIPE).stdout
+    return int(re.search(r"release (\d+)\.", words).group(1))
 
 
-def body(ptx, kernel):
-    """The lines of one kernel's code."""
-    found = re.search(rf"\.entry rondo_combine_{kernel}\(.*?^}}", ptx, re.DOTALL | re.MULTILINE)
-    assert found, f"no kernel rondo_combine_{kernel}"
-    return [line.strip() for line in found.group(0).splitlines()]
+def disassembled(nvdisasm, cubin):
+    return subprocess.run([nvdisasm, "-c", cubin], check=True, text=True, stdout=subprocess.PIPE,
+                          stderr=subprocess.DEVNULL).stdout
 
 
-def accesses(line):
-    """(load or store, bytes, operands) of a global access; None of anything else."""
-    found = ACCESS.match(line)
-    if not found:
-        return None
-    kind, lanes, bits, operands = found.groups()
-    return kind, int(lanes or 1) * int(bits) // 8, operands
-
-
-def under_way(lines, size):
-    """The most loads of `size` bytes of which nothing is used, in one stretch without a branch."""
-    most, loads, waiting = 0, 0, set()  # waiting: registers that hold what was loaded
-    for line in lines:
-        access = accesses(line)
-        if access and access[:2] == ("ld", size):
-            loads += 1
-            waiting |= set(REGISTER.findall(access[2].rsplit("[", 1)[0]))
-            most = max(most, loads)
+def codes_of(ptx, files, nvdisasm):
+    for file in sorted(files):
+        found = re.fullmatch(rf"{ptx.stem}\.sm_(\d+)\.cubin", file.name)
+        if found is None or file.parent != ptx.parent:
             continue
-        used = waiting & set(REGISTER.findall(line))
-        if used and line.startswith("mov"):  # a vector taken apart
-            waiting |= set(REGISTER.findall(line))
-        elif used or line.startswith("$") or "bra" in line.split():
-            loads, waiting = 0, set()
-    return most
-
-
-def complaints(ptx):
-    for kernel, (element, group) in KERNELS.items():
-        lines = body(ptx, kernel)
-        for size, wanted in ((16, group), (element, SINGLES)):
-            if not any(a and a[:2] == ("st", size) for a in map(accesses, lines)):
-                yield f"{kernel}: nothing stores {size} bytes at once"
-            most = under_way(lines, size)
-            print(f"{kernel}: {most} loads of {size} bytes under way at once")
-            if most < wanted:
-                yield f"{kernel}: {most} loads of {size} bytes are under way at once, not {wanted}"
-        if any(line.startswith(("ld.local", "st.local")) for line in lines):
-            yield f"{kernel}: values lie in local memory, not in registers"
+        log = pathlib.Path(f"{file}.log").read_text()
+        code = device_code.read_code(int(found.group(1)), file.read_bytes(), log)
+        if nvdisasm:
+            code.assembly = disassembled(nvdisasm, file)
+        yield code
 
 
 def main():
-    nvcc, root, *options = sys.argv[1:]
-    wrong = list(complaints(compile_ptx(nvcc, pathlib.Path(root), options)))
-    print("\n".join(wrong))
-    sys.exit(1 if wrong else 0)
+    root, ptxas, *rest = [pathlib.Path(argument) for argument in sys.argv[1:]]
+    folders = [str(path) for path in rest if path.is_dir()]
+    files = [path for path in rest if path.suffix in (".ptx", ".cubin")]
+    nvdisasm = shutil.which("nvdisasm", path=":".join(folders)) or shutil.which("nvdisasm")
+    fences = (root / "kernels/device/fences.h").read_text()
+    wrong = 0
+    for ptx in (file for file in files if file.suffix == ".ptx"):
+        codes = list(codes_of(ptx, files, nvdisasm))
+        print(f"{ptx.name}: sm_{', sm_'.join(str(code.sm) for code in codes)}")
+        for complaint in device_code.complaints(ptx.read_text(), codes, fences, major_of(ptxas)):
+            print(f"{ptx.name}: {complaint}")
+            wrong += 1
+    if wrong:
+        return 1
+    if not nvdisasm:
+        print("instructions were not looked at: there is no nvdisasm (tools/setup test fetches it)")
+        return SKIPPED
+    return 0
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())
