@@ -83,7 +83,7 @@ Units units_of_copy(const Work& work) {
 
 bool is_copy(const Work& work) {
   const bool scaled =
-      std::ranges::any_of(work.scales, [](const Scale& scale) { return scale.used; });
+      std::ranges::any_of(work.scales, [](const device::Scalar& scale) { return scale.used; });
   return work.sources == 1 && work.how.divisor == 1 && !scaled;
 }
 
@@ -104,11 +104,11 @@ device::Pieces pieces_of(const Work& work, const Units& units) {
   pieces.targets = static_cast<std::uint32_t>(work.targets);
   pieces.op = work.how.op;
   for (std::size_t j = 0; j < work.scales.size(); ++j) {
-    const Scale& scale = work.scales[j];
+    const device::Scalar& scale = work.scales[j];
     if (!scale.used) continue;
     pieces.scaled |= std::uint64_t{1} << j;
-    if (scale.at != 0) pieces.scales_in_memory |= std::uint64_t{1} << j;
-    pieces.scales[j] = scale.at != 0 ? scale.at : scale.bits;
+    if (scale.at != nullptr) pieces.scales_in_memory |= std::uint64_t{1} << j;
+    pieces.scales[j] = scale.at != nullptr ? address_of(scale.at) : scale.bits;
   }
   return pieces;
 }
@@ -187,9 +187,9 @@ void ResidentKernels::launch(const device::SmallCall& call, Stream stream) const
   launch_blocks(small_.function, call, call.stripes, stream);
 }
 
-void ResidentKernels::launch(const device::ProgramCall& call, unsigned stripes,
+void ResidentKernels::launch(const device::RankContext& call, unsigned blocks,
                              Stream stream) const {
-  launch_blocks(program_.function, call, stripes, stream);
+  launch_blocks(program_.function, call, blocks, stream);
 }
 
 }  // namespace rondo::cuda

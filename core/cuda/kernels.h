@@ -23,13 +23,6 @@ struct Combination {
   DataType accumulate = type;  ///< or its wide_type()
 };
 
-/// What multiplies a source, rounded to the type, before it is combined.
-struct Scale {
-  bool used = false;       ///< false: nothing does
-  std::uint64_t bits = 0;  ///< the scalar, as the type stores it
-  DevicePointer at = 0;    ///< not 0: it lies there instead, and is read when the kernel runs
-};
-
 /// Combinations of one shape, done beside each other: piece p reads each of its sources once and
 /// writes what comes out to each of its targets.
 struct Work {
@@ -41,7 +34,9 @@ struct Work {
   /// elements; 16-byte alignment of all pointers of a piece is fastest. A target may be a source of
   /// the same piece; no target may overlap anything else.
   std::vector<DevicePointer> pointers{};
-  std::vector<Scale> scales{};  ///< of source j of every piece; empty: none
+  /// What multiplies source j of every piece, rounded to the type, before it is combined. Empty:
+  /// nothing does.
+  std::vector<device::Scalar> scales{};
 };
 
 /// A kernel, and how many blocks of it the device runs at once.
@@ -100,10 +95,9 @@ class ResidentKernels {
   ResidentKernels& operator=(const ResidentKernels&) = delete;
 
   /// Puts the call into `stream`, which is of these kernels' context. That context must be current.
-  /// Returns at once and may be captured into graphs. Launches a block for each of the call's
-  /// stripes. Thread-safe. Throws CudaError.
+  /// Returns at once and may be captured into graphs. Thread-safe. Throws CudaError.
   void launch(const device::SmallCall& call, Stream stream) const;
-  void launch(const device::ProgramCall& call, unsigned stripes, Stream stream) const;
+  void launch(const device::RankContext& call, unsigned blocks, Stream stream) const;
 
   /// Blocks of either kernel that the device runs at once.
   unsigned blocks_at_once() const { return std::min(small_.blocks, program_.blocks); }

@@ -5,12 +5,16 @@
 #include <thread>
 
 #include "core/base/log.h"
+#include "core/plan/decide.h"
 #include "core/stream/buffers.h"
 #include "core/stream/own_messages.h"
 #include "core/stream/wait.h"
 
 namespace rondo::direct_device {
 namespace {
+
+/// Larger calls whose buffers lie in windows are copied or reduced from there.
+constexpr std::size_t most_bytes_through_arenas = std::size_t{512} << 10;
 
 /// What a captured call holds on to.
 struct Kept {
@@ -48,7 +52,7 @@ std::shared_ptr<DeviceCalls> DeviceCalls::make(
   std::shared_ptr<resident::Executor> executor;
   const auto more = [&] {
     executor = resident::Executor::make(state, context.get());
-    return executor != nullptr ? resident::Executor::bytes(state->size()) : std::size_t{0};
+    return executor != nullptr ? executor->bytes() : std::size_t{0};
   };
   const auto use = [&](const StagingHeap& heap) {
     if (executor != nullptr) executor->connect(heap.more());
@@ -158,9 +162,12 @@ void DeviceCalls::begin(const stream::Request& request) {
   stream::check_context(request.stream, request.call, context_, heap.rank());
   current_.begin(request.stream);
   const resident::Executor* const executor = watcher_->executor();
-  const bool waits = executor != nullptr && executor->serves(request.call);
-  const WindowPlaces places =
-      waits ? WindowPlaces{} : places_of(request, windows_, heap.rank(), heap.ranks());
+  const bool could_wait = executor != nullptr && executor->serves(request.call);
+  const bool large = index_space_bytes(request.call, heap.ranks()) > most_bytes_through_arenas;
+  const WindowPlaces places = could_wait && !large
+                                  ? WindowPlaces{}
+                                  : places_of(request, windows_, heap.rank(), heap.ranks());
+  const bool waits = could_wait && places == WindowPlaces{};
   const std::uint64_t sequence = watcher_->announce(request.call, true, places);
   if (sequence == 0) return rethrow_failure();
   guarded([&] {

@@ -42,12 +42,16 @@ cuda::DevicePointer reachable(const void* pointer) {
 
 }  // namespace
 
+device::Scalar scalar_at(const void* pointer, DataType type, bool later) {
+  device::Scalar scalar{.used = true};
+  if (later) scalar.at = reinterpret_cast<const std::byte*>(reachable(pointer));
+  if (scalar.at == nullptr) std::memcpy(&scalar.bits, pointer, size_of(type));
+  return scalar;
+}
+
 void multiply(cuda::Context context, const Call& call, const Product& product,
               cuda::Stream stream) {
   const std::size_t element = size_of(call.type);
-  cuda::Scale scale{.used = true};
-  if (product.scalar_later) scale.at = reachable(product.scalar);
-  if (scale.at == 0) std::memcpy(&scale.bits, product.scalar, element);
   cuda::DevicePointer source = product.source;
   if (source % element != 0) {  // kernels access whole elements, copies bytes
     cuda::copy(product.target, source, product.count * element, stream);
@@ -56,7 +60,7 @@ void multiply(cuda::Context context, const Call& call, const Product& product,
   const cuda::Work work{.how = {.type = call.type, .op = ReduceOperator::sum},
                         .count = product.count,
                         .pointers = {source, product.target},
-                        .scales = {scale}};
+                        .scales = {product.scalar}};
   Kernels::of(context).run(work, stream);
 }
 

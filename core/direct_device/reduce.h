@@ -7,6 +7,7 @@
 
 #include "core/control/call.h"
 #include "core/cuda/api.h"
+#include "kernels/device/combine.h"
 
 namespace rondo::direct_device {
 
@@ -25,16 +26,17 @@ struct Reduction {
 void reduce(cuda::Context context, const Call& call, const Reduction& reduction,
             cuda::Stream stream);
 
-/// target[i] = source[i] * scalar, which is 8 bytes at most. The target is aligned to its elements,
-/// the source need not be. Throws CudaError.
+/// The number at `pointer`, for kernels of the current context. `later`: it is read when the stream
+/// gets there, if it lies in device memory or in page-locked host memory, which the device reaches.
+/// In other memory, and if not `later`, it is read now.
+device::Scalar scalar_at(const void* pointer, DataType type, bool later);
+
+/// target[i] = source[i] * scalar. The target is aligned to its elements, the source need not be.
+/// Throws CudaError.
 struct Product {
   cuda::DevicePointer target = 0;
   cuda::DevicePointer source = 0;
-  const void* scalar = nullptr;
-  /// True: the scalar is read when the stream gets there, if it lies in device memory or in
-  /// page-locked host memory, which the device reaches. In other memory, and if false, it is read
-  /// now.
-  bool scalar_later = false;
+  device::Scalar scalar{};
   std::size_t count = 0;
 };
 void multiply(cuda::Context context, const Call& call, const Product& product, cuda::Stream stream);

@@ -137,8 +137,7 @@ void Running::fill_run(const Run& run, cuda::DevicePointer target) const {
   multiply(heap_.context(), request_.call,
            {.target = target + run.to,
             .source = input + run.from,
-            .scalar = request_.scalar,
-            .scalar_later = request_.scalar_later,
+            .scalar = scalar_at(request_.scalar, request_.call.type, request_.scalar_later),
             .count = run.bytes / size_of(request_.call.type)},
            request_.stream);
 }
@@ -242,19 +241,11 @@ void put_resident(const StagingHeap& heap, resident::Executor& executor,
   Signals signals(heap);
   signals.begin(number);
   signals.put(request.stream);
-  cuda::DevicePointer input = cuda::address_of(request.input);
-  const std::size_t bytes = executor.held_bytes(request.call, Buffer::input);
-  if (request.scale && bytes > 0) {
-    multiply(heap.context(), request.call,
-             {.target = executor.staged_input(),
-              .source = input,
-              .scalar = request.scalar,
-              .scalar_later = request.scalar_later,
-              .count = bytes / size_of(request.call.type)},
-             request.stream);
-    input = executor.staged_input();
-  }
-  executor.launch(request.call, input, cuda::address_of(request.output), request.stream);
+  const device::Scalar scalar =
+      request.scale ? scalar_at(request.scalar, request.call.type, request.scalar_later)
+                    : device::Scalar{};
+  executor.launch(request.call, scalar, cuda::address_of(request.input),
+                  cuda::address_of(request.output), request.stream);
   signals.end(number);
   signals.put(request.stream);
 }

@@ -29,6 +29,12 @@ BlockBudget::BlockBudget(std::string device, unsigned blocks)
   taken_ = all_taken().by_device[device_] += blocks_;
 }
 
+void BlockBudget::reduce(unsigned blocks) {
+  const std::scoped_lock lock(all_taken().mutex);
+  all_taken().by_device[device_] -= blocks_ - blocks;
+  blocks_ = blocks;
+}
+
 BlockBudget::~BlockBudget() {
   const std::scoped_lock lock(all_taken().mutex);
   all_taken().by_device[device_] -= blocks_;

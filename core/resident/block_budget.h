@@ -16,12 +16,14 @@ class BlockBudget {
   BlockBudget(const BlockBudget&) = delete;
   BlockBudget& operator=(const BlockBudget&) = delete;
 
+  /// Gives back all but `blocks` of them.
+  void reduce(unsigned blocks);
   /// Blocks that all communicators of this process took on the device so far, this one included.
   unsigned taken() const { return taken_; }
 
  private:
   const std::string device_;
-  const unsigned blocks_;
+  unsigned blocks_;
   unsigned taken_ = 0;
 };
 

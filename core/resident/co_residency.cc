@@ -21,7 +21,7 @@ std::string obstacle_between(const std::vector<Candidate>& candidates, std::size
 
 }  // namespace
 
-std::string obstacle_of(const std::vector<Candidate>& candidates) {
+std::string obstacle_of(const std::vector<Candidate>& candidates, unsigned blocks) {
   for (std::size_t rank = 0; rank < candidates.size(); ++rank) {
     if (!candidates[rank].obstacle.empty())
       return "rank " + std::to_string(rank) + ": " + candidates[rank].obstacle;
@@ -34,7 +34,7 @@ std::string obstacle_of(const std::vector<Candidate>& candidates) {
       if (std::string found = obstacle_between(candidates, other, rank); !found.empty())
         return found;
     }
-    const unsigned wanted = candidates[rank].taken * sharers;
+    const unsigned wanted = (candidates[rank].taken + blocks) * sharers;
     if (wanted <= candidates[rank].blocks / 2) continue;
     return "rank " + std::to_string(rank) + ": the device runs " +
            std::to_string(candidates[rank].blocks) +

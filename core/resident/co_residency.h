@@ -31,7 +31,7 @@ struct Candidate {
   std::string device{};       ///< its UUID in hexadecimal digits
   bool shares = false;        ///< contexts on the device are shared by MPS
   unsigned blocks = 0;        ///< that the device runs at once
-  unsigned taken = 0;         ///< of them by communicators of this process alone, with this one
+  unsigned taken = 0;         ///< of them by other communicators of this process
   std::string obstacle{};     ///< why this rank cannot at all; empty: it can
 
   static void fields(auto& self, auto& archive) {
@@ -39,7 +39,8 @@ struct Candidate {
   }
 };
 
-/// `candidates`: by rank. Why they may not, the same on every rank; empty: they may.
-std::string obstacle_of(const std::vector<Candidate>& candidates);
+/// `candidates`: by rank. `blocks`: of each rank's kernel. Why they may not, the same on every rank;
+/// empty: they may.
+std::string obstacle_of(const std::vector<Candidate>& candidates, unsigned blocks);
 
 }  // namespace rondo::resident

@@ -10,7 +10,6 @@
 #include "core/base/log.h"
 #include "core/control/exchange_values.h"
 #include "core/resident/co_residency.h"
-#include "core/schedule/layout.h"
 
 namespace rondo::resident {
 namespace {
@@ -18,9 +17,10 @@ namespace {
 using cuda::check;
 using cuda::driver;
 
-constexpr std::size_t pinned_bytes = 4096;
-constexpr std::size_t table_in_pinned = 1024;
-static_assert(sizeof(device::Control) <= table_in_pinned);
+/// After the control.
+constexpr std::size_t copied_from = 1024;
+constexpr std::size_t pinned_bytes = copied_from + program_bytes;
+static_assert(sizeof(device::Control) <= copied_from);
 
 constexpr std::size_t aligned(std::size_t bytes) { return (bytes + 255) / 256 * 256; }
 
@@ -50,139 +50,160 @@ Candidate this_candidate(cuda::Context context, std::unique_ptr<BlockBudget>& bu
   candidate.shares = has_mps(device);
   candidate.blocks = cuda::ResidentKernels::of(context).blocks_at_once();
   budget = std::make_unique<BlockBudget>(candidate.device, most_stripes);
-  candidate.taken = budget->taken();
+  candidate.taken = budget->taken() - most_stripes;
   return candidate;
 }
 
-void tell(const detail::CommunicatorState& state, const std::string& obstacle) {
+void tell(const detail::CommunicatorState& state, const std::string& obstacle,
+          std::uint32_t blocks) {
   if (obstacle.empty())
-    return log(LogLevel::info, state.rank(), "small calls between GPUs are co-resident kernels",
-               LogSubsystem::p2p);
+    return log(
+        LogLevel::info, state.rank(),
+        "calls between GPUs are co-resident kernels of up to " + std::to_string(blocks) + " blocks",
+        LogSubsystem::p2p);
   const bool wanted = state.config().device_executor == DeviceExecutor::resident;
   log(wanted ? LogLevel::warn : LogLevel::info, state.rank(),
       std::string(wanted ? "RONDO_DEVICE_EXECUTOR=resident is not possible: " : "") +
-          "small calls between GPUs use no co-resident kernels: " + obstacle,
+          "calls between GPUs use no co-resident kernels: " + obstacle,
       LogSubsystem::p2p);
 }
 
 }  // namespace
 
-Executor::Places::Places(int ranks)
-    : table(aligned(device::ArenaPlaces(arena_shape(ranks)).bytes())),
-      staged_input(table + aligned(static_cast<std::size_t>(ranks) * sizeof(std::byte*))),
-      staged_output(staged_input + most_held_bytes(ranks)),
-      end(staged_output + most_held_bytes(ranks)) {}
+Executor::Places::Places(int ranks, const device::ArenaShape& shape)
+    : table(aligned(device::ArenaPlaces(shape).bytes())),
+      programs(table + aligned(static_cast<std::size_t>(ranks) * sizeof(std::byte*))),
+      scratch(programs + most_programs * program_bytes),
+      end(scratch + scratch_bytes(shape)) {}
 
-Executor::Executor(cuda::Context context, int rank, int ranks, std::unique_ptr<BlockBudget> budget)
-    : rank_(rank),
-      ranks_(ranks),
-      shape_(arena_shape(ranks)),
+Executor::Executor(const detail::CommunicatorState& state, cuda::Context context,
+                   std::uint32_t stripes, std::unique_ptr<BlockBudget> budget)
+    : rank_(state.rank()),
+      around_(state.topology()),
+      selection_(state.algorithms()),
+      shape_(arena_shape(state.size(), stripes)),
       kernels_(cuda::ResidentKernels::of(context)),
       budget_(std::move(budget)),
-      places_(ranks),
+      places_(state.size(), shape_),
       pinned_(pinned_bytes),
-      programs_(rank, ranks, shape_) {
+      copies_(cuda::make_stream()),
+      programs_(rank_, around_, shape_) {
   new (pinned_.data()) device::Control();
 }
 
 std::shared_ptr<Executor> Executor::make(const std::shared_ptr<detail::CommunicatorState>& state,
                                          cuda::Context context) {
   if (state->config().device_executor == DeviceExecutor::finite) {
-    tell(*state, "RONDO_DEVICE_EXECUTOR=finite");
+    tell(*state, "RONDO_DEVICE_EXECUTOR=finite", 0);
     return nullptr;
   }
-  std::shared_ptr<Executor> made;
+  std::unique_ptr<BlockBudget> budget;
   Candidate mine;
   try {
-    std::unique_ptr<BlockBudget> budget;
     mine = this_candidate(context, budget);
-    made.reset(new Executor(context, state->rank(), state->size(), std::move(budget)));
   } catch (const std::exception& error) {
     mine.obstacle = error.what();
   }
+  std::uint32_t stripes = 0;
+  std::string obstacle;
   const std::vector<Candidate> candidates = exchange_values(state, mine);
-  const std::string obstacle = obstacle_of(candidates);
-  tell(*state, obstacle);
-  return obstacle.empty() ? made : nullptr;
+  for (const std::uint32_t wanted : stripe_counts) {
+    // Many blocks only where as many are left for three more communicators.
+    obstacle = obstacle_of(candidates, wanted == least_stripes ? wanted : 4 * wanted);
+    if (obstacle.empty()) stripes = std::max(stripes, wanted);
+  }
+  if (!obstacle.empty()) {
+    tell(*state, obstacle, 0);
+    return nullptr;
+  }
+  budget->reduce(stripes);
+  tell(*state, {}, stripes);
+  return std::shared_ptr<Executor>(new Executor(*state, context, stripes, std::move(budget)));
 }
-
-std::size_t Executor::bytes(int ranks) { return Places(ranks).end; }
 
 void Executor::connect(const std::vector<cuda::DevicePointer>& places) {
   places_.own = places[static_cast<std::size_t>(rank_)];
-  std::byte* const table = pinned_.data() + table_in_pinned;
-  const std::size_t table_bytes = places.size() * sizeof places.front();
-  std::memcpy(table, places.data(), table_bytes);
-  const cuda::OwnedStream stream = cuda::make_stream();
-  cuda::copy(places_.own + places_.table, cuda::address_of(table), table_bytes, stream.get());
-  check(driver().stream_synchronize(stream.get()), "cuStreamSynchronize");
+  copy_in(places_.own + places_.table, std::as_bytes(std::span(places)));
+}
+
+/// Returns when it is there. Not in a call's stream: a captured copy would be made too late, or never.
+void Executor::copy_in(cuda::DevicePointer to, std::span<const std::byte> from) {
+  std::byte* const staged = pinned_.data() + copied_from;
+  std::ranges::copy(from, staged);
+  cuda::copy(to, cuda::address_of(staged), from.size(), copies_.get());
+  check(driver().stream_synchronize(copies_.get()), "cuStreamSynchronize");
 }
 
 device::Control& Executor::control() const {
   return *std::launder(reinterpret_cast<device::Control*>(pinned_.data()));
 }
 
+device::Control* Executor::control_on_device() const {
+  return reinterpret_cast<device::Control*>(pinned_.device_address(pinned_.data()));
+}
+
 std::byte* const* Executor::arenas() const {
   return reinterpret_cast<std::byte* const*>(places_.own + places_.table);
 }
 
-std::size_t Executor::held_bytes(const Call& call, Buffer buffer) const {
-  const Layout layout = make_layout(call.collective, ranks_, 1);
-  const ChunkSpan span = held(call.collective, buffer, layout, rank_, call.root);
-  return static_cast<std::size_t>(span.count) * call.count * size_of(call.type);
+bool Executor::serves(const Call& call) const {
+  const Choice choice = choose(call, around_, selection_);
+  if (choice.form == Form::program) return programs_.has_room_for(choice.composition, call.root);
+  return choice.form == Form::small;
 }
 
-/// Kernels access whole elements, so a buffer that is not aligned to them goes through memory that
-/// is. Only this rank knows that, so no other one may notice.
-void Executor::launch(const Call& call, cuda::DevicePointer input, cuda::DevicePointer output,
-                      cuda::Stream stream) {
-  const auto copy = [&](cuda::DevicePointer to, cuda::DevicePointer from, Buffer buffer) {
-    cuda::copy(to, from, held_bytes(call, buffer), stream);
-  };
-  const bool input_is_aligned = input % size_of(call.type) == 0;
-  const bool output_is_aligned = output % size_of(call.type) == 0;
-  if (!input_is_aligned) copy(staged_input(), input, Buffer::input);
-  const cuda::DevicePointer from = input_is_aligned ? input : staged_input();
-  const cuda::DevicePointer to = output_is_aligned ? output : places_.own + places_.staged_output;
-  const Choice choice = choose(call, ranks_);
-  if (choice.form == Form::small) {
-    launch_small(call, choice, from, to, stream);
-  } else {
-    launch_program(call, from, to, stream);
-  }
-  if (!output_is_aligned) copy(output, to, Buffer::output);
+void Executor::launch(const Call& call, const device::Scalar& scalar, cuda::DevicePointer input,
+                      cuda::DevicePointer output, cuda::Stream stream) {
+  const Choice choice = choose(call, around_, selection_);
+  if (choice.form == Form::small) return launch_small(call, choice, scalar, input, output, stream);
+  launch_program(call, choice.composition, scalar, input, output, stream);
 }
 
-/// Averages as in the finite form: the sum is divided, once.
-void Executor::launch_small(const Call& call, const Choice& choice, cuda::DevicePointer input,
-                            cuda::DevicePointer output, cuda::Stream stream) {
+/// Averages as in programs: the sum is divided, once.
+void Executor::launch_small(const Call& call, const Choice& choice, const device::Scalar& scalar,
+                            cuda::DevicePointer input, cuda::DevicePointer output,
+                            cuda::Stream stream) {
   const bool averages = call.op == ReduceOperator::avg;
   device::SmallCall small;
   small.input = reinterpret_cast<const std::byte*>(input);
   small.output = reinterpret_cast<std::byte*>(output);
   small.arenas = arenas();
-  small.control = reinterpret_cast<device::Control*>(pinned_.device_address(pinned_.data()));
+  small.control = control_on_device();
   small.arena = shape_;
   small.rank = static_cast<std::uint32_t>(rank_);
   small.count = call.count;
   small.recipe = {.type = call.type,
                   .op = averages ? ReduceOperator::sum : call.op,
-                  .after = averages ? 1.0 / ranks_ : 1.0,
-                  .divisor = averages ? static_cast<std::uint64_t>(ranks_) : 1};
-  small.algorithm = choice.algorithm;
+                  .after = averages ? 1.0 / around_.ranks : 1.0,
+                  .divisor = averages ? static_cast<std::uint64_t>(around_.ranks) : 1,
+                  .scalar = scalar};
+  small.algorithm = choice.small;
   small.stripes = choice.stripes;
   kernels_.launch(small, stream);
 }
 
-void Executor::launch_program(const Call& call, cuda::DevicePointer input,
+void Executor::launch_program(const Call& call, const Composition& composition,
+                              const device::Scalar& scalar, cuda::DevicePointer input,
                               cuda::DevicePointer output, cuda::Stream stream) {
-  device::ProgramCall program;
-  program.input = reinterpret_cast<const std::byte*>(input);
-  program.output = reinterpret_cast<std::byte*>(output);
-  program.arenas = arenas();
-  program.control = reinterpret_cast<device::Control*>(pinned_.device_address(pinned_.data()));
-  const std::uint32_t stripes = programs_.write(call, program.image);
-  kernels_.launch(program, stripes, stream);
+  const StoredProgram& stored = programs_.find(
+      composition, call.root, [this](std::size_t number, std::span<const std::byte> program) {
+        copy_in(program_place(number), program);
+      });
+  device::RankContext made;
+  made.program = reinterpret_cast<const std::byte*>(program_place(stored.number));
+  made.input = reinterpret_cast<const std::byte*>(input);
+  made.output = reinterpret_cast<std::byte*>(output);
+  made.scratch = reinterpret_cast<std::byte*>(places_.own + places_.scratch);
+  made.arenas = arenas();
+  made.control = control_on_device();
+  made.sizes = programs_.sizes_of(stored, call);
+  made.sizes.recipe.scalar = scalar;
+  const auto lanes = static_cast<unsigned>(stored.schedule.lanes);
+  kernels_.launch(made, lanes * made.sizes.stripes, stream);
+}
+
+cuda::DevicePointer Executor::program_place(std::size_t number) const {
+  return places_.own + places_.programs + number * program_bytes;
 }
 
 void Executor::abort() {

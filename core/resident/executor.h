@@ -1,15 +1,17 @@
-// Executor: small calls of a communicator between devices, as co-resident kernels, which wait for
-// the kernels of the other ranks. A call is one launch, with no flags in streams and no copies
-// around it.
+// Executor: calls of a communicator between devices, as co-resident kernels, which wait for the
+// kernels of the other ranks. A call is one launch, with no flags in streams and no copies around
+// it.
 //
 // The ranks meet in arenas (kernels/device/arena.h): device memory of each rank that all of them
 // map. Whatever a call leaves for the next one, such as how many there were, is in the arenas. So a
-// captured launch can be replayed. A launch carries its call by value, so nothing is copied for it.
+// captured launch can be replayed. A launch carries its sizes by value. The program of an algorithm
+// is copied to the device when it is used for the first time, and stays there.
 #pragma once
 
 #include <cstddef>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -39,25 +41,21 @@ class Executor {
   Executor& operator=(const Executor&) = delete;
 
   /// How much of each rank's memory all must map, for connect(). It is zero at first, and aligned
-  /// to 128.
-  static std::size_t bytes(int ranks);
+  /// to 128. The same on all ranks.
+  std::size_t bytes() const { return places_.end; }
   /// `places`: where that memory is, by rank. Call it once, before the first call, with the context
   /// current and stream captures relaxed. Throws CudaError.
   void connect(const std::vector<cuda::DevicePointer>& places);
 
   /// Whether calls of this shape are made here: the same on every rank. They have at least one
-  /// element.
-  bool serves(const Call& call) const { return choose(call, ranks_).form != Form::finite; }
-  /// Bytes of a buffer that this rank has in the call.
-  std::size_t held_bytes(const Call& call, Buffer buffer) const;
-  /// Memory of this rank for an input that must be changed first: of most_held_bytes(). Calls
-  /// follow each other, so it is free when a call begins.
-  cuda::DevicePointer staged_input() const { return places_.own + places_.staged_input; }
+  /// element. Throws Error{configuration} where RONDO_ALGORITHM leaves no algorithm.
+  bool serves(const Call& call) const;
 
-  /// Puts a call that is served into `stream`, of the context, which must be current. Throws
-  /// CudaError.
-  void launch(const Call& call, cuda::DevicePointer input, cuda::DevicePointer output,
-              cuda::Stream stream);
+  /// Puts a call that is served into `stream`, of the context, which must be current. `scalar`:
+  /// multiplies the input first. The first call of an algorithm waits until its program is on the
+  /// device. Throws CudaError, and as Programs::find().
+  void launch(const Call& call, const device::Scalar& scalar, cuda::DevicePointer input,
+              cuda::DevicePointer output, cuda::Stream stream);
 
   /// Ends all kernels of this rank for good, also those to come, wherever they wait.
   void abort();
@@ -67,31 +65,38 @@ class Executor {
   std::optional<std::string> wait_record() const;
 
  private:
-  /// In a rank's memory, in bytes: its arena, the table of all arenas, and room for buffers.
+  /// In a rank's memory, in bytes: its arena, the table of all arenas, programs, scratch memory.
   struct Places {
-    explicit Places(int ranks);
+    Places(int ranks, const device::ArenaShape& shape);
     std::size_t table;
-    std::size_t staged_input;
-    std::size_t staged_output;
+    std::size_t programs;
+    std::size_t scratch;
     std::size_t end;
     cuda::DevicePointer own = 0;
   };
 
-  Executor(cuda::Context context, int rank, int ranks, std::unique_ptr<BlockBudget> budget);
+  Executor(const detail::CommunicatorState& state, cuda::Context context, std::uint32_t stripes,
+           std::unique_ptr<BlockBudget> budget);
   device::Control& control() const;
+  device::Control* control_on_device() const;
   std::byte* const* arenas() const;
-  void launch_small(const Call& call, const Choice& choice, cuda::DevicePointer input,
-                    cuda::DevicePointer output, cuda::Stream stream);
-  void launch_program(const Call& call, cuda::DevicePointer input, cuda::DevicePointer output,
-                      cuda::Stream stream);
+  cuda::DevicePointer program_place(std::size_t number) const;
+  void copy_in(cuda::DevicePointer to, std::span<const std::byte> from);
+  void launch_small(const Call& call, const Choice& choice, const device::Scalar& scalar,
+                    cuda::DevicePointer input, cuda::DevicePointer output, cuda::Stream stream);
+  void launch_program(const Call& call, const Composition& composition,
+                      const device::Scalar& scalar, cuda::DevicePointer input,
+                      cuda::DevicePointer output, cuda::Stream stream);
 
   const int rank_;
-  const int ranks_;
+  const Topology around_;
+  const AlgorithmSelection& selection_;  ///< of the communicator, which outlives this
   const device::ArenaShape shape_;
   const cuda::ResidentKernels& kernels_;
   const std::unique_ptr<BlockBudget> budget_;
   Places places_;
-  cuda::PinnedMemory pinned_;  ///< the control, then what connect() copies
+  cuda::PinnedMemory pinned_;  ///< the control, then what copy_in() copies
+  cuda::OwnedStream copies_;
   Programs programs_;
 };
 

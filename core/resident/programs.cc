@@ -1,12 +1,10 @@
 #include "core/resident/programs.h"
 
 #include <algorithm>
-#include <cstring>
 #include <string>
+#include <vector>
 
-#include "algorithms/table.h"
 #include "core/plan/lower.h"
-#include "kernels/device/encode.h"
 #include "rondo/error.h"
 
 namespace rondo::resident {
@@ -17,70 +15,53 @@ namespace {
 constexpr std::size_t most_packet_bytes = std::size_t{16} << 10;
 
 /// The protocol for the largest message.
-device::Protocol protocol_of(const Partition& partition, std::size_t element_bytes) {
-  std::size_t largest = 0;
-  for (int chunk = 0; chunk < partition.layout().chunks(); ++chunk)
-    largest = std::max(largest, partition.size(chunk));
-  return largest * element_bytes <= most_packet_bytes ? device::Protocol::low_latency
-                                                      : device::Protocol::bulk;
+device::Protocol protocol_of(const Schedule& schedule, const device::Traits& traits,
+                             const Call& call) {
+  const std::size_t element = size_of(call.type);
+  const std::size_t chunk = Partition(schedule.layout, call.count, element).largest_chunk();
+  const std::size_t longest = chunk * element * static_cast<std::size_t>(traits.longest_message);
+  return longest <= most_packet_bytes ? device::Protocol::low_latency : device::Protocol::bulk;
 }
 
 }  // namespace
 
-std::string_view algorithm_of(Collective collective) {
-  switch (collective) {
-    case Collective::all_reduce:
-      return "two_shot";
-    case Collective::reduce_scatter:
-    case Collective::all_gather:
-    case Collective::broadcast:
-    case Collective::reduce:
-      return "one_shot";
-    case Collective::all_to_all:
-    case Collective::scatter:
-    case Collective::gather:
-    case Collective::send_recv:
-      return "linear";
-    case Collective::barrier:
-      break;
-  }
-  return "dissemination";
+bool Programs::has_room_for(const Composition& composition, int root) const {
+  return stored_.size() < most_programs || stored_.contains({composition, root});
 }
 
-const Programs::Lowered& Programs::lowered(Collective collective, int root) {
-  const auto found = lowered_.find({collective, root});
-  if (found != lowered_.end()) return found->second;
-  Schedule schedule = find_algorithm(collective, algorithm_of(collective))->build(ranks_, root);
-  Program program = lower(schedule, rank_);
-  const int longest = longest_message(schedule);
-  return lowered_
-      .emplace(std::pair(collective, root),
-               Lowered{std::move(schedule), std::move(program), longest})
+const StoredProgram& Programs::find(const Composition& composition, int root, const Store& store) {
+  const auto found = stored_.find({composition, root});
+  if (found != stored_.end()) return found->second;
+  return stored_.emplace(std::pair(composition, root), make(composition, root, store))
       .first->second;
 }
 
-std::uint32_t Programs::write(const Call& call, std::span<std::byte> into) {
-  const Lowered& found = lowered(call.collective, call.root);
-  const Partition partition(found.schedule.layout, call.count, size_of(call.type));
-  const std::vector<std::byte> bytes =
-      device::encode({.schedule = found.schedule,
-                      .program = found.program,
-                      .partition = partition,
-                      .rank = rank_,
-                      .type = call.type,
-                      .op = call.op,
-                      .longest_message = found.longest_message,
-                      .protocol = protocol_of(partition, size_of(call.type)),
-                      .arena = shape_});
-  const auto& image = *reinterpret_cast<const device::Image*>(bytes.data());
-  if (bytes.size() > into.size() || device::scratch_bytes(image) > 0 || image.lanes != 1) {
+StoredProgram Programs::make(const Composition& composition, int root, const Store& store) const {
+  StoredProgram made{.schedule = composition.build(around_, root), .number = stored_.size()};
+  std::vector<Program> programs;
+  for (int rank = 0; rank < around_.ranks; ++rank) programs.push_back(lower(made.schedule, rank));
+  made.traits = device::traits_of(made.schedule, programs, longest_message(made.schedule));
+  const std::vector<std::byte> program =
+      device::encode(made.schedule, programs[static_cast<std::size_t>(rank_)], rank_);
+  if (program.size() > program_bytes || made.number >= most_programs) {
     throw Error(ErrorCode::internal,
-                "the image of " + to_string(call) + " of " + std::to_string(bytes.size()) +
-                    " bytes is too large for a kernel's arguments, has several "
-                    "lanes or needs scratch");
+                "program " + std::to_string(made.number) + ", " + made.schedule.algorithm +
+                    ", has " + std::to_string(program.size()) + " bytes: there is no place for it");
   }
-  std::memcpy(into.data(), bytes.data(), bytes.size());
-  return image.stripes;
+  store(made.number, program);
+  return made;
+}
+
+device::Sizes Programs::sizes_of(const StoredProgram& program, const Call& call) const {
+  return device::sizes_of({.schedule = program.schedule,
+                           .traits = program.traits,
+                           .rank = rank_,
+                           .count = call.count,
+                           .type = call.type,
+                           .op = call.op,
+                           .protocol = protocol_of(program.schedule, program.traits, call),
+                           .arena = shape_,
+                           .most_scratch = scratch_bytes(shape_)});
 }
 
 }  // namespace rondo::resident

@@ -1,50 +1,55 @@
-// The programs of calls: a schedule for each collective, lowered for one rank, as device programs
-// ("images").
-//
-// All ranks reach each other. So every schedule is the one whose messages go straight from where
-// bytes are to where they are wanted, in one round (two_shot: two). Reductions add in the order of
-// ranks and round once. So they have the same bits as in the finite form.
+// One rank's device programs: a schedule for each collective, algorithm and root, lowered for the
+// rank, encoded, and copied to device memory, where they stay.
 #pragma once
 
 #include <cstddef>
+#include <functional>
 #include <map>
 #include <span>
-#include <string_view>
-#include <utility>
+#include <tuple>
 
 #include "core/control/call.h"
-#include "core/schedule/program.h"
-#include "core/schedule/schedule.h"
-#include "kernels/device/image.h"
+#include "core/resident/form.h"
+#include "core/topology/topology.h"
+#include "kernels/device/encode.h"
 
 namespace rondo::resident {
 
-/// Which row of the table of algorithms a collective takes.
-std::string_view algorithm_of(Collective collective);
+/// Bytes of the largest program, and how many programs a communicator keeps.
+inline constexpr std::size_t program_bytes = std::size_t{16} << 10;
+inline constexpr std::size_t most_programs = 64;
 
-/// One rank's programs. Threads: one at a time.
+struct StoredProgram {
+  Schedule schedule;
+  device::Traits traits{};
+  std::size_t number = 0;  ///< its place in the memory for programs
+};
+
+/// Threads: one at a time.
 class Programs {
  public:
-  /// `shape`: the arenas'.
-  Programs(int rank, int ranks, const device::ArenaShape& shape)
-      : rank_(rank), ranks_(ranks), shape_(shape) {}
+  /// Copies a program to place `number` of the memory for programs. Returns when it is there.
+  using Store = std::function<void(std::size_t number, std::span<const std::byte> program)>;
 
-  /// Writes the image of `call`, whose form is a program, to `into`; returns how many stripes it
-  /// uses. Throws Error{internal} where it does not fit, or needs scratch.
-  std::uint32_t write(const Call& call, std::span<std::byte> into);
+  Programs(int rank, const Topology& around, const device::ArenaShape& shape)
+      : rank_(rank), around_(around), shape_(shape) {}
+
+  /// Whether the program is kept, or there is a place for it. Ranks that make the same calls in the
+  /// same order answer alike.
+  bool has_room_for(const Composition& composition, int root) const;
+  /// The program; stored where it is new. Throws what `store` throws, Error{invalid_argument} where
+  /// the algorithm has ops that a device cannot do, Error{internal} where the program is too long.
+  const StoredProgram& find(const Composition& composition, int root, const Store& store);
+  /// The sizes of `call`, whose program it is.
+  device::Sizes sizes_of(const StoredProgram& program, const Call& call) const;
 
  private:
-  struct Lowered {
-    Schedule schedule;
-    Program program;
-    int longest_message;
-  };
-  const Lowered& lowered(Collective collective, int root);
+  StoredProgram make(const Composition& composition, int root, const Store& store) const;
 
   const int rank_;
-  const int ranks_;
+  const Topology around_;
   const device::ArenaShape shape_;
-  std::map<std::pair<Collective, int>, Lowered> lowered_{};  ///< by collective and root
+  std::map<std::pair<Composition, int>, StoredProgram> stored_{};  ///< by algorithm and root
 };
 
 }  // namespace rondo::resident

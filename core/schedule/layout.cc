@@ -8,7 +8,15 @@ namespace {
 
 constexpr std::size_t cache_line = 64;
 
+std::size_t elements_of_a_line(std::size_t element_bytes) {
+  return std::max<std::size_t>(1, cache_line / element_bytes);
+}
+
 }  // namespace
+
+Parts even_parts(std::size_t count, int parts, std::size_t element_bytes) {
+  return Parts::of(count, static_cast<std::uint32_t>(parts), elements_of_a_line(element_bytes));
+}
 
 ChunkSpan held(Collective collective, Buffer buffer, Layout layout, int rank, int root) {
   const ChunkSpan all{0, layout.chunks()};
@@ -40,7 +48,7 @@ ChunkSpan held(Collective collective, Buffer buffer, Layout layout, int rank, in
 }
 
 Partition::Partition(Layout layout, std::size_t count, std::size_t element_bytes)
-    : layout_(layout), count_(count), unit_(std::max<std::size_t>(1, cache_line / element_bytes)) {}
+    : layout_(layout), count_(count), unit_(elements_of_a_line(element_bytes)) {}
 
 Partition::Partition(Layout layout, std::span<const std::size_t> counts, std::size_t element_bytes)
     : Partition(layout, std::size_t{0}, element_bytes) {
@@ -66,15 +74,12 @@ std::size_t Partition::block_offset(int block) const {
 
 std::size_t Partition::offset(int chunk) const {
   const int block = chunk / layout_.parts;
-  const auto part = static_cast<std::size_t>(chunk % layout_.parts);
+  const auto part = static_cast<std::uint32_t>(chunk % layout_.parts);
   const std::size_t begin = block_offset(block);
   if (part == 0) return begin;
-  const auto parts = static_cast<std::size_t>(layout_.parts);
-  const std::size_t size = block_offset(block + 1) - begin;
-  // Whole cache lines for each part once there are enough of them; single elements before.
-  const std::size_t unit = size >= 8 * parts * unit_ ? unit_ : 1;
-  const std::size_t units = size / unit;
-  return begin + unit * (units / parts * part + units % parts * part / parts);
+  return begin + Parts::of(block_offset(block + 1) - begin,
+                           static_cast<std::uint32_t>(layout_.parts), unit_)
+                     .begin(part);
 }
 
 std::size_t Partition::size(const Chunk& run) const {

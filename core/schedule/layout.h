@@ -14,6 +14,7 @@
 #include <span>
 #include <vector>
 
+#include "core/schedule/parts.h"
 #include "core/schedule/step.h"
 #include "rondo/types.h"
 
@@ -48,6 +49,9 @@ struct ChunkSpan {
 /// Which chunks the user's buffer holds on a rank. Its memory begins at the first of them.
 /// E.g. reduce_scatter: input holds all chunks, output those of the rank's own block.
 ChunkSpan held(Collective collective, Buffer buffer, Layout layout, int rank, int root);
+
+/// The parts of a block of `count` elements, as Partition has them.
+Parts even_parts(std::size_t count, int parts, std::size_t element_bytes);
 
 /// A layout with element counts: where each chunk lies, in elements from the index space's start.
 /// Value type. Uniform blocks cost no memory; ragged ones keep one offset per block.

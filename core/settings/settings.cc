@@ -84,7 +84,7 @@ constexpr Setting table[] = {
      "(traces); NCCL's other names: none",
      by<read_subsystems, &Config::debug, &LogSettings::subsystems>},
     {"RONDO_DEVICE_EXECUTOR", "", "auto, resident or finite", "auto",
-     "small calls between GPUs: resident: co-resident kernels that wait for each other; "
+     "calls between GPUs: resident: co-resident kernels that wait for each other; "
      "finite: copies and kernels that wait for nothing; auto: resident where it can run",
      value<&Config::device_executor>},
     {"RONDO_HOSTID", "NCCL_HOSTID", "text", "boot id and network namespace",

@@ -16,11 +16,11 @@ Buffers buffers_of(const Request& request) {
   return {cuda::address_of(request.input), cuda::address_of(request.output)};
 }
 
-cuda::Scale scale_of(const Request& request) {
-  cuda::Scale scale{.used = static_cast<bool>(request.scale)};
+device::Scalar scale_of(const Request& request) {
+  device::Scalar scale{.used = static_cast<bool>(request.scale)};
   if (!scale.used) return scale;
   if (request.scalar_later) {
-    scale.at = cuda::address_of(request.scalar);
+    scale.at = static_cast<const std::byte*>(request.scalar);
   } else {
     std::memcpy(&scale.bits, request.scalar, size_of(request.call.type));
   }
@@ -38,7 +38,7 @@ bool match_collectives(const ByRank& by_rank, std::vector<Places>& calls) {
   for (std::size_t at = 0; at < collectives.front().size(); ++at) {
     const Request& first = *collectives.front()[at];
     std::vector<Buffers> buffers;
-    std::vector<cuda::Scale> scales;
+    std::vector<device::Scalar> scales;
     for (const auto& rank : collectives) {
       if (at >= rank.size() || rank[at]->call != first.call || rank[at]->counts != first.counts)
         return false;

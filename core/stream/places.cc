@@ -79,7 +79,7 @@ void leave_out_copies_in_place(std::vector<Place>& places) {
 }  // namespace
 
 std::vector<Places> places_of(const Call& call, Counts counts, std::span<const Buffers> ranks,
-                              const std::vector<cuda::Scale>& scales) {
+                              const std::vector<device::Scalar>& scales) {
   const bool reduces = info(call.collective).reduces;
   Places whole{.how = {.type = call.type}, .count = call.count};
   whole.shared = is_vector(call.collective);

@@ -32,14 +32,14 @@ struct Places {
   cuda::Combination how{};
   std::size_t count = 0;  ///< elements of each source and target
   std::vector<Place> list{};
-  std::vector<cuda::Scale> scales{};  ///< by source; empty: none
+  std::vector<device::Scalar> scales{};  ///< by source; empty: none
   bool shared = false;  ///< each device does a part of the elements of the one place there is
 };
 
 /// The call on the buffers of all ranks, by rank. `scales`: of the ranks' inputs, or empty. Where
 /// blocks differ in size, each block with elements makes places of its own shape.
 std::vector<Places> places_of(const Call& call, Counts counts, std::span<const Buffers> ranks,
-                              const std::vector<cuda::Scale>& scales);
+                              const std::vector<device::Scalar>& scales);
 
 /// What device `device` of `devices` does of them. device_of: by rank.
 cuda::Work work_of(const Places& places, std::span<const std::size_t> device_of, std::size_t device,

@@ -13,8 +13,8 @@ extern "C" __global__ void __launch_bounds__(resident_threads, resident_blocks_e
 }
 
 extern "C" __global__ void __launch_bounds__(resident_threads, resident_blocks_each)
-    rondo_program(const __grid_constant__ ProgramCall call) {
+    rondo_program(const __grid_constant__ RankContext call) {
   __shared__ TeamMemory memory;
   CudaTeam team(memory);
-  run_lane_until_taken(team, call.context(), 0, blockIdx.x);
+  run_lane_until_taken(team, call, blockIdx.x);
 }

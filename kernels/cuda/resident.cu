@@ -16,9 +16,7 @@ __global__ void __launch_bounds__(resident_threads, resident_blocks_each)
     run_programs(ResidentLaunch launch) {
   __shared__ TeamMemory memory;
   CudaTeam team(memory);
-  const std::uint32_t each = launch.lanes * launch.stripes;
-  run_lane(team, launch.contexts[blockIdx.x / each], blockIdx.x / launch.stripes % launch.lanes,
-           blockIdx.x % launch.stripes);
+  run_lane(team, launch.contexts[blockIdx.x / launch.teams], blockIdx.x % launch.teams);
 }
 
 __global__ void __launch_bounds__(resident_threads, resident_blocks_each)

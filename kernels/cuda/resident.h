@@ -1,5 +1,5 @@
 // The resident kernel, for tests: the device interpreter (kernels/device/interpret.h) with a block
-// for every rank, lane and stripe. All blocks wait for each other, so all must run at once. The
+// for every team of every rank. All blocks wait for each other, so all must run at once. The
 // launch is cooperative, and refused where the device cannot hold them.
 #pragma once
 
@@ -19,11 +19,10 @@ using device::resident_threads;
 struct ResidentLaunch {
   const device::RankContext* contexts = nullptr;  ///< of these ranks
   std::uint32_t ranks = 1;
-  std::uint32_t lanes = 1;                   ///< of their images, at most
-  std::uint32_t stripes = 1;                 ///< likewise
+  std::uint32_t teams = 1;                   ///< of a rank, at most
   std::uint32_t threads = resident_threads;  ///< of a block; a multiple of 32
 
-  std::uint32_t blocks() const { return ranks * lanes * stripes; }
+  std::uint32_t blocks() const { return ranks * teams; }
 };
 
 /// The same for the calls of kernels/device/small.h.

@@ -1,7 +1,7 @@
 // Arena: the memory through which the ranks of a group reach each other.
 //
 // Every rank has one, all of the same shape, and reaches those of all others. A channel is what one
-// rank sends to another in one lane and stripe. The receiver's arena holds its messages:
+// rank sends to another in one stripe. The receiver's arena holds its messages:
 //
 //   sender's arena                     receiver's arena
 //     credits[receiver]  <----------     (how many messages it has taken)
@@ -26,17 +26,21 @@ struct alignas(128) Word {
   std::uint64_t value = 0;
 };
 
-/// Messages since the arena was made. Only the team of the channel's lane and stripe uses it.
+/// Messages since the arena was made. Only the team of the channel's stripe uses it.
 struct Counters {
   std::uint64_t sent = 0;
   std::uint64_t received = 0;
 };
 
+/// The most ranks of a group.
+inline constexpr std::uint32_t most_peers = 64;
+
 /// The sizes of an arena, equal on all ranks of a group. Every number is at least 1.
 struct ArenaShape {
   std::uint32_t ranks = 1;
-  std::uint32_t lanes = 1;
-  std::uint32_t stripes = 1;      ///< teams that share a lane's elements
+  std::uint32_t stripes = 1;  ///< teams of a rank, each with channels of its own
+  std::uint32_t packet_stripes =
+      1;                          ///< the first of them, whose channels have packets and mailboxes
   std::uint32_t depth = 2;        ///< messages a channel holds
   std::uint32_t frame_bytes = 0;  ///< of a slot of the bulk protocol; a multiple of 16
   std::uint32_t packets = 0;      ///< of a slot of the low-latency protocol
@@ -55,11 +59,10 @@ class ArenaPlaces {
   constexpr explicit ArenaPlaces(const ArenaShape& shape) : shape_(shape) {}
 
   /// The channel from or to `peer`: its number among those of its rank.
-  constexpr std::size_t channel(std::uint32_t peer, std::uint32_t lane,
-                                std::uint32_t stripe) const {
-    return (std::size_t{peer} * shape_.lanes + lane) * shape_.stripes + stripe;
+  constexpr std::size_t channel(std::uint32_t peer, std::uint32_t stripe) const {
+    return std::size_t{peer} * shape_.stripes + stripe;
   }
-  constexpr std::size_t channels() const { return channel(shape_.ranks, 0, 0); }
+  constexpr std::size_t channels() const { return channel(shape_.ranks, 0); }
 
   constexpr std::size_t head(std::size_t channel) const { return channel * sizeof(Word); }
   constexpr std::size_t credit(std::size_t channel) const { return head(channels() + channel); }
@@ -68,20 +71,23 @@ class ArenaPlaces {
     return head(2 * channels() + stripe);
   }
   constexpr std::size_t counters(std::size_t channel) const {
-    return small_calls(shape_.stripes) + channel * sizeof(Counters);
+    return small_calls(shape_.packet_stripes) + channel * sizeof(Counters);
   }
-  constexpr std::size_t packets(std::size_t channel, std::uint32_t slot) const {
-    return counters(channels()) + (channel * shape_.depth + slot) * shape_.packets * sizeof(Packet);
+  /// The slots of a channel, one after the other. `stripe` is less than packet_stripes.
+  constexpr std::size_t packets(std::uint32_t peer, std::uint32_t stripe) const {
+    const std::size_t before = std::size_t{peer} * shape_.packet_stripes + stripe;
+    return counters(channels()) + before * shape_.depth * shape_.packets * sizeof(Packet);
   }
   /// The packets from `peer` in mailbox `box` of a stripe: two boxes for each of two phases.
   constexpr std::size_t mailbox(std::uint32_t stripe, std::uint32_t box, std::uint32_t peer) const {
     const std::size_t number = (std::size_t{stripe} * mailboxes + box) * shape_.ranks + peer;
-    return packets(channels(), 0) + number * shape_.mailbox * sizeof(Packet);
+    return packets(shape_.ranks, 0) + number * shape_.mailbox * sizeof(Packet);
   }
-  constexpr std::size_t frame(std::size_t channel, std::uint32_t slot) const {
-    return mailbox(shape_.stripes, 0, 0) + (channel * shape_.depth + slot) * shape_.frame_bytes;
+  /// The slots of a channel, one after the other.
+  constexpr std::size_t frames(std::size_t channel) const {
+    return mailbox(shape_.packet_stripes, 0, 0) + channel * shape_.depth * shape_.frame_bytes;
   }
-  constexpr std::size_t bytes() const { return frame(channels(), 0); }
+  constexpr std::size_t bytes() const { return frames(channels()); }
 
   static constexpr std::uint32_t mailboxes = 4;
 

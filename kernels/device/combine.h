@@ -10,16 +10,26 @@
 
 namespace rondo::device {
 
+/// A number of the type.
+struct Scalar {
+  std::uint64_t bits = 0;         ///< as the type stores it
+  const std::byte* at = nullptr;  ///< not null: it lies there instead, and is read when it is used
+  bool used = false;
+};
+
 /// How sources are combined. avg is sum here: its division is a factor's, or the divisor's.
 struct Recipe {
   DataType type = DataType::float32;
   ReduceOperator op = ReduceOperator::sum;
   double before = 1.0;  ///< floats: multiplies scaled sources, which are then rounded to the type
   double after = 1.0;   ///< floats: the result is multiplied by this before it is rounded
-  std::uint64_t divisor = 1;  ///< integers, of small.h: the result is divided by this, truncating
+  std::uint64_t divisor = 1;  ///< integers: the result is divided by this, truncating
+  Scalar scalar{};            ///< used: multiplies scaled sources instead of `before`
+
+  RONDO_DEVICE bool scales() const { return scalar.used || before != 1.0; }
 };
 
-/// Elements in a row. `scaled`: this rank's own input under avg. The members have no initializers,
+/// Elements in a row. `scaled`: this rank's own input. The members have no initializers,
 /// since memory that a block shares cannot have them.
 struct Source {
   const std::byte* data;
@@ -79,20 +89,35 @@ RONDO_DEVICE inline W larger(W a, W b) {
   return b < a || a != a ? a : b;
 }
 
+/// What multiplies a source, if anything does.
+template <class E>
+struct Factor {
+  using W = typename E::Work;
+  bool used = false;
+  W value = 1;
+
+  RONDO_DEVICE static Factor of(const Recipe& recipe) {
+    if (recipe.scalar.used) {
+      const Scalar& scalar = recipe.scalar;
+      const auto* const at =
+          scalar.at != nullptr ? scalar.at : reinterpret_cast<const std::byte*>(&scalar.bits);
+      return {true, E::widen(load_vector<typename E::Storage>(at))};
+    }
+    return {recipe.before != 1.0, static_cast<W>(recipe.before)};
+  }
+};
+
 /// Some vectors while they are worked on.
 template <class E, int lanes, int vectors>
 struct Work {
   typename E::Work at[vectors][lanes];
 
   /// Widens vector v; a scaled source is rounded to its type first, as if it had been stored.
-  RONDO_DEVICE void set(int v, const Vector<E, lanes>& from, double factor) {
+  RONDO_DEVICE void set(int v, const Vector<E, lanes>& from, const Factor<E>& factor) {
     RONDO_UNROLL
     for (int i = 0; i < lanes; ++i) {
       at[v][i] = E::widen(from.lane[i]);
-      if constexpr (std::is_floating_point_v<typename E::Work>) {
-        if (factor != 1.0)
-          at[v][i] = E::widen(E::narrow(at[v][i] * static_cast<typename E::Work>(factor)));
-      }
+      if (factor.used) at[v][i] = E::widen(E::narrow(multiply(at[v][i], factor.value)));
     }
   }
   template <class Function>
@@ -162,20 +187,38 @@ struct Work {
   }
 };
 
-/// Loads `vectors` vectors of one source, `stride` vectors apart, the first at vector `first`. All
-/// loads are under way at once.
+/// `vectors` vectors of one source, `stride` vectors apart, the first at vector `first`, as they lie in
+/// memory. All loads are under way at once.
 template <class E, int lanes, int vectors>
-RONDO_DEVICE inline Work<E, lanes, vectors> load_work(const Recipe& recipe, const Source& source,
-                                                      std::size_t first, std::size_t stride) {
+struct Loaded {
   using V = Vector<E, lanes>;
-  V loaded[vectors];
-  RONDO_UNROLL
-  for (int v = 0; v < vectors; ++v)
-    loaded[v] = load_vector<V>(source.data + (first + v * stride) * sizeof(V));
-  const double factor = source.scaled ? recipe.before : 1.0;
-  Work<E, lanes, vectors> work;
-  RONDO_UNROLL
-  for (int v = 0; v < vectors; ++v) work.set(v, loaded[v], factor);
+  V at[vectors];
+
+  RONDO_DEVICE static Loaded from(const std::byte* source, std::size_t first, std::size_t stride) {
+    Loaded loaded;
+    RONDO_UNROLL
+    for (int v = 0; v < vectors; ++v)
+      loaded.at[v] = load_vector<V>(source + (first + v * stride) * sizeof(V));
+    return loaded;
+  }
+  RONDO_DEVICE Work<E, lanes, vectors> widened(const Factor<E>& factor) const {
+    Work<E, lanes, vectors> work;
+    RONDO_UNROLL
+    for (int v = 0; v < vectors; ++v) work.set(v, at[v], factor);
+    return work;
+  }
+};
+
+/// Combines `count` sources in order. source(j): its data. factor(j): its factor.
+template <class E, int lanes, int vectors, class Source, class Factors>
+RONDO_DEVICE inline Work<E, lanes, vectors> combine_sources(ReduceOperator op, std::uint32_t count,
+                                                            const Source& source,
+                                                            const Factors& factor,
+                                                            std::size_t first, std::size_t stride) {
+  using L = Loaded<E, lanes, vectors>;
+  auto work = L::from(source(0), first, stride).widened(factor(0));
+  for (std::uint32_t j = 1; j < count; ++j)
+    work.merge(op, L::from(source(j), first, stride).widened(factor(j)));
   return work;
 }
 
@@ -185,9 +228,11 @@ RONDO_DEVICE inline void combine_vectors(const Recipe& recipe, const Sources& so
                                          const Targets& targets, std::size_t first,
                                          std::size_t stride) {
   using V = Vector<E, lanes>;
-  auto work = load_work<E, lanes, vectors>(recipe, sources.list[0], first, stride);
-  for (std::uint32_t j = 1; j < sources.count; ++j)
-    work.merge(recipe.op, load_work<E, lanes, vectors>(recipe, sources.list[j], first, stride));
+  const auto factor = Factor<E>::of(recipe);
+  auto work = combine_sources<E, lanes, vectors>(
+      recipe.op, sources.count, [&](std::uint32_t j) { return sources.list[j].data; },
+      [&](std::uint32_t j) { return sources.list[j].scaled ? factor : Factor<E>{}; }, first,
+      stride);
   RONDO_UNROLL
   for (int v = 0; v < vectors; ++v) {
     const V result = work.result(v, recipe.after);
@@ -197,11 +242,12 @@ RONDO_DEVICE inline void combine_vectors(const Recipe& recipe, const Sources& so
   }
 }
 
-RONDO_DEVICE inline bool all_aligned(const Sources& sources, const Targets& targets) {
+RONDO_DEVICE inline bool all_aligned(const Sources& sources, const Targets& targets,
+                                     std::size_t bytes) {
   for (std::uint32_t j = 0; j < sources.count; ++j) {
-    if (!is_aligned(sources.list[j].data, 16)) return false;
+    if (!is_aligned(sources.list[j].data, bytes)) return false;
   }
-  return is_aligned(targets.first, 16) && is_aligned(targets.second, 16);
+  return is_aligned(targets.first, bytes) && is_aligned(targets.second, bytes);
 }
 
 /// A thread's share of `count` elements of `element` bytes, in order: groups of 16-byte vectors and
@@ -227,24 +273,45 @@ RONDO_DEVICE inline void share_out(std::size_t count, bool aligned, Share share,
   for (; i < count; i += share.threads) combine.template operator()<1, 1>(i, 0);
 }
 
-/// A thread's share of `count` elements. A target may be a source; other overlap is not allowed.
-/// Pointers are aligned to their elements; all of them to 16 bytes is fastest.
+/// One element at a time, in any memory, divided as the recipe says. It is rare, and so out of the way
+/// of the registers of what is not.
 template <class E>
-RONDO_DEVICE inline void combine_share(const Recipe& recipe, const Sources& sources,
-                                       const Targets& targets, std::size_t count, Share share) {
-  share_out<sizeof(typename E::Storage)>(
-      count, all_aligned(sources, targets), share,
-      [&]<int lanes, int vectors>(std::size_t first, std::size_t stride) {
-        combine_vectors<E, lanes, vectors>(recipe, sources, targets, first, stride);
-      });
+[[gnu::noinline]] RONDO_DEVICE void combine_slowly(const Recipe& recipe, const Sources& sources,
+                                                   const Targets& targets, std::size_t count,
+                                                   Share share) {
+  using T = typename E::Storage;
+  const auto factor = Factor<E>::of(recipe);
+  const auto load = [&](const Source& source, std::size_t i) {
+    Work<E, 1, 1> loaded;
+    loaded.set(0, {{load_element<T>(source.data + i * sizeof(T))}},
+               source.scaled ? factor : Factor<E>{});
+    return loaded;
+  };
+  for (std::size_t i = share.thread; i < count; i += share.threads) {
+    Work<E, 1, 1> work = load(sources.list[0], i);
+    for (std::uint32_t j = 1; j < sources.count; ++j)
+      work.merge(recipe.op, load(sources.list[j], i));
+    work.divide(recipe.divisor);
+    const T result = work.result(0, recipe.after).lane[0];
+    store_element(targets.first + i * sizeof(T), result);
+    if (targets.second != nullptr) store_element(targets.second + i * sizeof(T), result);
+  }
 }
 
-/// It is out of line: each type has one copy of the code, with registers of its own.
+/// A thread's share of `count` elements. A target may be a source; other overlap is not allowed.
+/// All pointers aligned to 16 bytes are fastest. It is out of line: each type has one copy of the
+/// code, with registers of its own.
 template <class E>
 [[gnu::noinline]] RONDO_DEVICE void combine_as(const Recipe& recipe, const Sources& sources,
                                                const Targets& targets, std::size_t count,
                                                Share share) {
-  combine_share<E>(recipe, sources, targets, count, share);
+  constexpr std::size_t element = sizeof(typename E::Storage);
+  if (recipe.divisor != 1 || !all_aligned(sources, targets, element))
+    return combine_slowly<E>(recipe, sources, targets, count, share);
+  share_out<element>(count, all_aligned(sources, targets, 16), share,
+                     [&]<int lanes, int vectors>(std::size_t first, std::size_t stride) {
+                       combine_vectors<E, lanes, vectors>(recipe, sources, targets, first, stride);
+                     });
 }
 
 RONDO_DEVICE inline void combine_any(const Recipe& recipe, const Sources& sources,

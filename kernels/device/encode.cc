@@ -16,53 +16,80 @@ constexpr std::size_t vector_bytes = 16;
 /// With fewer bytes than this, another stripe costs more in flags than its bandwidth gains.
 constexpr std::size_t least_stripe_bytes = 4096;
 
-[[noreturn]] void refuse(const EncodeRequest& request, ErrorCode code, std::string message,
+[[noreturn]] void refuse(const Schedule& schedule, int rank, ErrorCode code, std::string message,
                          std::string remedy) {
-  throw Error(
-      code, std::move(message),
-      {.rank = request.rank,
-       .call = std::string(name(request.schedule.collective)) + " by " + request.schedule.algorithm,
-       .remedy = std::move(remedy)});
+  throw Error(code, std::move(message),
+              {.rank = rank,
+               .call = std::string(name(schedule.collective)) + " by " + schedule.algorithm,
+               .remedy = std::move(remedy)});
 }
 
 std::size_t rounded_up(std::size_t value, std::size_t unit) {
   return (value + unit - 1) / unit * unit;
 }
 
-std::size_t largest_chunk(const Partition& partition) {
-  std::size_t largest = 0;
-  for (int chunk = 0; chunk < partition.layout().chunks(); ++chunk)
-    largest = std::max(largest, partition.size(chunk));
-  return largest;
-}
+std::size_t rounded_down(std::size_t value, std::size_t unit) { return value - value % unit; }
 
 /// Bytes of one chunk that a message can carry.
-std::size_t room(const EncodeRequest& request) {
+std::size_t room(const SizeRequest& request) {
   const std::size_t payload = request.protocol == Protocol::bulk
                                   ? request.arena.frame_bytes
                                   : request.arena.packets * packet_payload;
-  const std::size_t each = payload / static_cast<std::size_t>(request.longest_message);
-  return each - each % vector_bytes;
+  return rounded_down(payload / static_cast<std::size_t>(request.traits.longest_message),
+                      vector_bytes);
+}
+
+/// Bytes of one chunk for which there is scratch memory.
+std::size_t scratch_room(const SizeRequest& request, std::uint32_t stripes) {
+  const auto slots = static_cast<std::size_t>(request.traits.scratch_slots);
+  if (slots == 0) return request.most_scratch;
+  const auto chunks = static_cast<std::size_t>(request.schedule.layout.chunks());
+  return rounded_down(request.most_scratch / (slots * chunks * stripes), vector_bytes);
+}
+
+std::uint32_t stripes_of(const SizeRequest& request, std::size_t largest) {
+  const ArenaShape& arena = request.arena;
+  const std::uint32_t teams =
+      request.protocol == Protocol::bulk ? arena.stripes : arena.packet_stripes;
+  const std::size_t most = teams / static_cast<std::uint32_t>(request.schedule.lanes);
+  return static_cast<std::uint32_t>(std::clamp<std::size_t>(largest / least_stripe_bytes, 1, most));
 }
 
 /// Slices are whole vectors, so that every piece of a message is aligned.
-void cut(const EncodeRequest& request, Image& image) {
-  const std::size_t largest = largest_chunk(request.partition) * image.element_bytes;
-  const bool tokens = request.schedule.collective == Collective::barrier;
-  const std::size_t most = room(request);
+void cut(const SizeRequest& request, std::size_t largest, Sizes& sizes) {
+  sizes.stripes = stripes_of(request, largest);
+  const std::size_t most = std::min(room(request), scratch_room(request, sizes.stripes));
   if (most == 0) {
-    refuse(request, ErrorCode::configuration,
-           "a message of " + std::to_string(request.longest_message) +
-               " chunks does not fit into a slot of the arena",
-           "make frame_bytes and packets larger, or choose another algorithm");
+    refuse(request.schedule, request.rank, ErrorCode::configuration,
+           "a message of " + std::to_string(request.traits.longest_message) +
+               " chunks does not fit into a slot of the arena, or " +
+               std::to_string(request.traits.scratch_slots) + " slots into " +
+               std::to_string(request.most_scratch) + " bytes of scratch memory",
+           "make frame_bytes, packets or the scratch memory larger, or choose another algorithm");
   }
-  image.stripes = static_cast<std::uint32_t>(
-      std::clamp<std::size_t>(largest / least_stripe_bytes, 1, request.arena.stripes));
-  const std::size_t share = rounded_up((largest + image.stripes - 1) / image.stripes, vector_bytes);
+  const std::size_t share = rounded_up((largest + sizes.stripes - 1) / sizes.stripes, vector_bytes);
   const std::size_t slice = std::max(vector_bytes, std::min(most, share));
-  image.slice = slice / image.element_bytes;
-  image.passes = (largest + slice * image.stripes - 1) / (slice * image.stripes);
-  if (tokens) image.passes = 1;
+  sizes.slice = slice / sizes.element_bytes;
+  sizes.passes = (largest + slice * sizes.stripes - 1) / (slice * sizes.stripes);
+  if (request.schedule.collective == Collective::barrier) sizes.passes = 1;
+}
+
+/// Averages divide once, where all contributions are added at once. Elsewhere each is multiplied
+/// before it is added, as the host does it.
+Recipe recipe_of(const SizeRequest& request) {
+  Recipe recipe{.type = request.type, .op = request.op};
+  const Schedule& schedule = request.schedule;
+  if (request.op != ReduceOperator::avg || !info(schedule.collective).reduces) return recipe;
+  recipe.op = ReduceOperator::sum;
+  const bool floats = is_float(request.type);
+  if (!request.traits.adds_all) {
+    if (floats) recipe.before = 1.0 / schedule.ranks;
+  } else if (floats) {
+    recipe.after = 1.0 / schedule.ranks;
+  } else {
+    recipe.divisor = static_cast<std::uint64_t>(schedule.ranks);
+  }
+  return recipe;
 }
 
 /// Numbers the messages of one lane, channel by channel.
@@ -90,123 +117,148 @@ class Numbering {
   std::vector<ChannelEntry> entries_;
 };
 
-/// The arrays of an image before they are packed.
+/// The arrays of a program before they are packed.
 struct Arrays {
   std::vector<LaneEntry> lanes;
   std::vector<ChannelEntry> channels;
-  std::vector<ImageOp> ops;
-  std::vector<ImageOperand> operands;
-  std::vector<std::uint64_t> offsets;
+  std::vector<DeviceOp> ops;
+  std::vector<DeviceOperand> operands;
 };
 
-void add_op(const EncodeRequest& request, std::uint32_t number, Numbering& numbering,
-            Arrays& arrays) {
-  const Op& op = request.program.ops[number];
-  if (op.operands > most_operands) {
-    refuse(request, ErrorCode::invalid_argument,
-           "an op of " + std::to_string(op.operands) + " operands is too wide for the device",
-           "an algorithm whose steps combine at most " + std::to_string(most_operands));
-  }
-  ImageOp made{.first_operand = static_cast<std::uint32_t>(arrays.operands.size()),
-               .operands = op.operands,
-               .out_peer = op.out_peer,
-               .number = number,
-               .writes = op.writes ? 1u : 0u,
-               .into = op.into,
-               .extent_first = op.extent.first,
-               .extent_count = op.extent.count};
-  for (const Operand& operand : request.program.operands_of(op)) {
-    ImageOperand& entry = arrays.operands.emplace_back();
-    entry.peer = operand.peer;
-    entry.chunk = operand.chunk;
-    if (operand.is_channel()) entry.in = numbering.receive(operand.peer);
-  }
-  if (op.out_peer >= 0) made.out = numbering.send(op.out_peer);
-  arrays.ops.push_back(made);
-}
+class Encoder {
+ public:
+  Encoder(const Schedule& schedule, const Program& program, int rank)
+      : schedule_(schedule), program_(program), rank_(rank) {}
 
-void add_lane(const EncodeRequest& request, std::uint32_t lane, Arrays& arrays) {
-  LaneEntry entry{.first_op = static_cast<std::uint32_t>(arrays.ops.size()),
-                  .first_channel = static_cast<std::uint32_t>(arrays.channels.size())};
-  const std::size_t first_operand = arrays.operands.size();
-  Numbering numbering(request.arena.ranks);
-  for (std::uint32_t number = 0; number < request.program.ops.size(); ++number) {
-    if (request.program.ops[number].lane == lane) add_op(request, number, numbering, arrays);
+  Arrays run() {
+    for (int lane = 0; lane < program_.lanes; ++lane) add_lane(static_cast<std::uint32_t>(lane));
+    return std::move(arrays_);
   }
-  for (std::size_t i = entry.first_op; i < arrays.ops.size(); ++i) {
-    ImageOp& op = arrays.ops[i];
-    if (op.out_peer >= 0) op.out.per_pass = numbering.sent(op.out_peer);
-  }
-  for (std::size_t i = first_operand; i < arrays.operands.size(); ++i) {
-    ImageOperand& operand = arrays.operands[i];
-    if (operand.peer >= 0) operand.in.per_pass = numbering.received(operand.peer);
-  }
-  for (const ChannelEntry& used : numbering.entries()) arrays.channels.push_back(used);
-  entry.ops = static_cast<std::uint32_t>(arrays.ops.size()) - entry.first_op;
-  entry.channels = static_cast<std::uint32_t>(arrays.channels.size()) - entry.first_channel;
-  arrays.lanes.push_back(entry);
-}
 
-Arrays arrays_of(const EncodeRequest& request) {
-  Arrays arrays;
-  for (int lane = 0; lane < request.program.lanes; ++lane)
-    add_lane(request, static_cast<std::uint32_t>(lane), arrays);
-  for (int chunk = 0; chunk <= request.partition.layout().chunks(); ++chunk)
-    arrays.offsets.push_back(request.partition.offset(chunk));
-  return arrays;
-}
+ private:
+  void add_op(std::uint32_t number, Numbering& numbering) {
+    const Op& op = program_.ops[number];
+    check_operands(op);
+    const bool adds = info(schedule_.collective).reduces && op.operands > 1;
+    DeviceOp made{.first_operand = static_cast<std::uint32_t>(arrays_.operands.size()),
+                  .operands = op.operands,
+                  .out_peer = op.out_peer,
+                  .number = number,
+                  .writes = op.writes ? std::uint16_t{1} : std::uint16_t{0},
+                  .adds_all = adds && op.operands == ranks() ? std::uint16_t{1} : std::uint16_t{0},
+                  .into = op.into,
+                  .extent_first = op.extent.first,
+                  .extent_count = op.extent.count};
+    for (const Operand& operand : program_.operands_of(op)) {
+      DeviceOperand& entry = arrays_.operands.emplace_back();
+      entry.peer = operand.peer;
+      entry.chunk = operand.chunk;
+      if (operand.is_channel()) entry.in = numbering.receive(operand.peer);
+    }
+    if (op.out_peer >= 0) made.out = numbering.send(op.out_peer);
+    arrays_.ops.push_back(made);
+  }
+
+  /// A team notes one message of a peer for each op (bulk.h).
+  void check_operands(const Op& op) const {
+    if (op.operands > most_operands) {
+      refuse(schedule_, rank_, ErrorCode::invalid_argument,
+             "an op of " + std::to_string(op.operands) + " operands is too wide for the device",
+             "an algorithm whose steps combine at most " + std::to_string(most_operands));
+    }
+    std::vector<bool> seen(ranks());
+    for (const Operand& operand : program_.operands_of(op)) {
+      if (!operand.is_channel()) continue;
+      if (seen[static_cast<std::size_t>(operand.peer)]) {
+        refuse(schedule_, rank_, ErrorCode::invalid_argument,
+               "an op takes two messages of rank " + std::to_string(operand.peer) + " at once",
+               "an algorithm whose steps combine one message of a peer");
+      }
+      seen[static_cast<std::size_t>(operand.peer)] = true;
+    }
+  }
+
+  void add_lane(std::uint32_t lane) {
+    LaneEntry entry{.first_op = static_cast<std::uint32_t>(arrays_.ops.size()),
+                    .first_channel = static_cast<std::uint32_t>(arrays_.channels.size())};
+    const std::size_t first_operand = arrays_.operands.size();
+    Numbering numbering(static_cast<std::uint32_t>(ranks()));
+    for (std::uint32_t number = 0; number < program_.ops.size(); ++number) {
+      if (program_.ops[number].lane == lane) add_op(number, numbering);
+    }
+    for (std::size_t i = entry.first_op; i < arrays_.ops.size(); ++i) {
+      DeviceOp& op = arrays_.ops[i];
+      if (op.out_peer >= 0) op.out.per_pass = numbering.sent(op.out_peer);
+    }
+    for (std::size_t i = first_operand; i < arrays_.operands.size(); ++i) {
+      DeviceOperand& operand = arrays_.operands[i];
+      if (operand.peer >= 0) operand.in.per_pass = numbering.received(operand.peer);
+    }
+    for (const ChannelEntry& used : numbering.entries()) arrays_.channels.push_back(used);
+    entry.ops = static_cast<std::uint32_t>(arrays_.ops.size()) - entry.first_op;
+    entry.channels = static_cast<std::uint32_t>(arrays_.channels.size()) - entry.first_channel;
+    arrays_.lanes.push_back(entry);
+  }
+
+  std::size_t ranks() const { return static_cast<std::size_t>(schedule_.ranks); }
+
+  const Schedule& schedule_;
+  const Program& program_;
+  const int rank_;
+  Arrays arrays_{};
+};
 
 /// The place for entries after `end` bytes. It moves the end.
 template <class T>
-ImageArray place(std::size_t& end, const std::vector<T>& entries) {
+ProgramArray place(std::size_t& end, const std::vector<T>& entries) {
   const std::size_t begin = rounded_up(end, alignof(T));
   end = begin + entries.size() * sizeof(T);
   return {static_cast<std::uint32_t>(begin), static_cast<std::uint32_t>(entries.size())};
 }
 
 template <class T>
-void put(std::vector<std::byte>& bytes, ImageArray where, const std::vector<T>& entries) {
+void put(std::vector<std::byte>& bytes, ProgramArray where, const std::vector<T>& entries) {
   std::ranges::copy(std::as_bytes(std::span(entries)), bytes.begin() + where.begin);
 }
 
-std::vector<std::byte> pack(Image image, const Arrays& arrays) {
-  std::size_t end = sizeof(Image);
-  image.lane_entries = place(end, arrays.lanes);
-  image.channels = place(end, arrays.channels);
-  image.ops = place(end, arrays.ops);
-  image.operands = place(end, arrays.operands);
-  image.offsets = place(end, arrays.offsets);
-  image.bytes = static_cast<std::uint32_t>(end);
+std::vector<std::byte> pack(DeviceProgram program, const Arrays& arrays) {
+  std::size_t end = sizeof(DeviceProgram);
+  program.lane_entries = place(end, arrays.lanes);
+  program.channels = place(end, arrays.channels);
+  program.ops = place(end, arrays.ops);
+  program.operands = place(end, arrays.operands);
+  program.bytes = static_cast<std::uint32_t>(end);
   std::vector<std::byte> bytes(end);
-  std::memcpy(bytes.data(), &image, sizeof(image));
-  put(bytes, image.lane_entries, arrays.lanes);
-  put(bytes, image.channels, arrays.channels);
-  put(bytes, image.ops, arrays.ops);
-  put(bytes, image.operands, arrays.operands);
-  put(bytes, image.offsets, arrays.offsets);
+  std::memcpy(bytes.data(), &program, sizeof(program));
+  put(bytes, program.lane_entries, arrays.lanes);
+  put(bytes, program.channels, arrays.channels);
+  put(bytes, program.ops, arrays.ops);
+  put(bytes, program.operands, arrays.operands);
   return bytes;
 }
 
-void check_fit(const EncodeRequest& request) {
+void check_fit(const SizeRequest& request) {
   check(request.arena);
   const ArenaShape& arena = request.arena;
-  if (arena.ranks != static_cast<std::uint32_t>(request.schedule.ranks) ||
-      arena.lanes < static_cast<std::uint32_t>(request.program.lanes) ||
-      arena.depth < static_cast<std::uint32_t>(request.program.depth)) {
-    refuse(request, ErrorCode::configuration,
-           "a program of " + std::to_string(request.schedule.ranks) + " ranks, " +
-               std::to_string(request.program.lanes) + " lanes and depth " +
-               std::to_string(request.program.depth) + " does not fit into an arena of " +
-               std::to_string(arena.ranks) + " ranks, " + std::to_string(arena.lanes) +
-               " lanes and depth " + std::to_string(arena.depth),
-           "make the arena for the widest program of the group");
-  }
+  const Schedule& schedule = request.schedule;
+  const auto lanes = static_cast<std::uint32_t>(schedule.lanes);
+  if (arena.ranks == static_cast<std::uint32_t>(schedule.ranks) && arena.packet_stripes >= lanes &&
+      arena.depth >= static_cast<std::uint32_t>(request.traits.depth))
+    return;
+  refuse(schedule, request.rank, ErrorCode::configuration,
+         "programs of " + std::to_string(schedule.ranks) + " ranks, " + std::to_string(lanes) +
+             " lanes and depth " + std::to_string(request.traits.depth) +
+             " do not fit into an arena of " + std::to_string(arena.ranks) + " ranks, " +
+             std::to_string(arena.packet_stripes) + " stripes with packets and depth " +
+             std::to_string(arena.depth),
+         "make the arena for the widest program of the group");
 }
 
 }  // namespace
 
 void check(const ArenaShape& shape) {
-  const bool positive = shape.ranks > 0 && shape.lanes > 0 && shape.stripes > 0 &&
+  const bool positive = shape.ranks > 0 && shape.ranks <= most_peers && shape.stripes > 0 &&
+                        shape.packet_stripes > 0 && shape.packet_stripes <= shape.stripes &&
                         shape.depth > 0 && shape.frame_bytes > 0 && shape.packets > 0 &&
                         shape.mailbox > 0 && shape.wipe_interval > 0;
   const bool flags = std::has_single_bit(shape.flag_period) && shape.flag_period <= 1u << 31 &&
@@ -214,44 +266,65 @@ void check(const ArenaShape& shape) {
   if (positive && flags && shape.frame_bytes % vector_bytes == 0) return;
   throw Error(ErrorCode::configuration,
               "the shape of an arena is not valid: ranks " + std::to_string(shape.ranks) +
-                  ", lanes " + std::to_string(shape.lanes) + ", stripes " +
-                  std::to_string(shape.stripes) + ", depth " + std::to_string(shape.depth) +
+                  ", stripes " + std::to_string(shape.stripes) + ", packet_stripes " +
+                  std::to_string(shape.packet_stripes) + ", depth " + std::to_string(shape.depth) +
                   ", frame_bytes " + std::to_string(shape.frame_bytes) + ", packets " +
                   std::to_string(shape.packets) + ", mailbox " + std::to_string(shape.mailbox) +
                   ", flag_period " + std::to_string(shape.flag_period) + ", wipe_interval " +
                   std::to_string(shape.wipe_interval),
-              {.remedy = "numbers above 0, and frame_bytes a multiple of 16. flag_period must be a "
+              {.remedy = "numbers above 0, at most 64 ranks, no more stripes with packets than "
+                         "stripes, and frame_bytes a multiple of 16. flag_period must be a "
                          "power of two from 2 * depth * wipe_interval to 2^31"});
 }
 
-std::vector<std::byte> encode(const EncodeRequest& request) {
+Traits traits_of(const Schedule& schedule, const std::vector<Program>& programs,
+                 int longest_message) {
+  Traits traits{.longest_message = longest_message};
+  for (const Program& program : programs) {
+    traits.scratch_slots = std::max(traits.scratch_slots, program.scratch_slots);
+    traits.depth = std::max(traits.depth, program.depth);
+    for (const Op& op : program.ops) {
+      const bool adds = op.operands > 1;
+      if (adds && op.operands != static_cast<std::uint32_t>(schedule.ranks))
+        traits.adds_all = false;
+    }
+  }
+  return traits;
+}
+
+std::vector<std::byte> encode(const Schedule& schedule, const Program& program, int rank) {
+  const DeviceProgram made{.rank = static_cast<std::uint32_t>(rank),
+                           .lanes = static_cast<std::uint32_t>(program.lanes),
+                           .chunks = static_cast<std::uint32_t>(schedule.layout.chunks()),
+                           .scratch_slots = static_cast<std::uint32_t>(program.scratch_slots)};
+  return pack(made, Encoder(schedule, program, rank).run());
+}
+
+Sizes sizes_of(const SizeRequest& request) {
   check_fit(request);
   const Schedule& schedule = request.schedule;
   const Layout& layout = schedule.layout;
+  const std::size_t element = size_of(request.type);
+  const Partition partition(layout, request.count, element);
   const auto begin = [&](Buffer buffer) {
     const ChunkSpan span = held(schedule.collective, buffer, layout, request.rank, schedule.root);
-    return request.partition.offset(span.first);
+    return partition.offset(span.first);
   };
-  Image image{.rank = static_cast<std::uint32_t>(request.rank),
-              .lanes = static_cast<std::uint32_t>(request.program.lanes),
-              .chunks = static_cast<std::uint32_t>(layout.chunks()),
-              .type = request.type,
-              .op = request.op,
+  Sizes sizes{.recipe = recipe_of(request),
               .protocol = request.protocol,
-              .element_bytes = static_cast<std::uint8_t>(size_of(request.type)),
-              .scratch_slots = static_cast<std::uint32_t>(request.program.scratch_slots),
+              .element_bytes = static_cast<std::uint8_t>(element),
+              .count = request.count,
+              .parts = even_parts(request.count, layout.parts, element),
               .input_begin = begin(Buffer::input),
               .output_begin = begin(Buffer::output),
               .arena = request.arena};
-  const bool averages = info(schedule.collective).reduces && request.op == ReduceOperator::avg;
-  if (averages && request.type >= DataType::float16) image.scale = 1.0 / schedule.ranks;
-  cut(request, image);
-  return pack(image, arrays_of(request));
+  cut(request, partition.largest_chunk() * element, sizes);
+  return sizes;
 }
 
-std::size_t scratch_bytes(const Image& image) {
-  return std::size_t{image.stripes} * image.scratch_slots * image.chunks * image.slice *
-         image.element_bytes;
+std::size_t scratch_bytes(const Sizes& sizes, int scratch_slots, int chunks) {
+  return std::size_t{sizes.stripes} * static_cast<std::size_t>(scratch_slots) *
+         static_cast<std::size_t>(chunks) * sizes.slice * sizes.element_bytes;
 }
 
 }  // namespace rondo::device

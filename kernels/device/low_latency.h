@@ -13,7 +13,7 @@ class LowLatencyOp {
  public:
   /// E is the call's type, or as wide an integer where bits are copied.
   RONDO_DEVICE LowLatencyOp(Team& team, const LaneView& view, const Recipe& recipe,
-                            const ImageOp& op, std::uint64_t pass)
+                            const DeviceOp& op, std::uint64_t pass)
       : team_(team), view_(view), recipe_(recipe), op_(op), pass_(pass) {}
 
   /// False when a wait was ended; for all threads of the team alike.
@@ -41,9 +41,9 @@ class LowLatencyOp {
     const std::uint64_t step = view_.step_to(op_, pass_);
     const bool free = await_credit(view_, op_, pass_, step);
     out_ = view_.packets(view_.to(static_cast<std::uint32_t>(op_.out_peer)), step);
-    flag_ = flag_of(view_.image.arena, step);
-    if (!wipe_due(view_.image.arena, step)) return free;
-    for (std::uint32_t i = team_.lane(); free && i < view_.image.arena.packets; i += team_.lanes())
+    flag_ = flag_of(view_.sizes.arena, step);
+    if (!wipe_due(view_.sizes.arena, step)) return free;
+    for (std::uint32_t i = team_.lane(); free && i < view_.sizes.arena.packets; i += team_.lanes())
       store_pair_relaxed(out_ + i, {});
     team_.synchronize();  // before any thread writes what another has wiped
     return free;
@@ -62,7 +62,7 @@ class LowLatencyOp {
     const std::uint64_t offset = i * packet_payload;
     PayloadSum<E> sum(recipe_);
     for (std::uint32_t j = 0; j < op_.operands; ++j) {
-      const ImageOperand& operand = view_.operand(op_, j);
+      const DeviceOperand& operand = view_.operand(op_, j);
       if (operand.peer < 0) {
         sum.add(P::load(view_.local(operand.chunk, piece, pass_) + offset, count),
                 operand.chunk.buffer == Buffer::input);
@@ -78,12 +78,12 @@ class LowLatencyOp {
     return true;
   }
 
-  RONDO_DEVICE bool await_packet(const ImageOperand& operand, std::uint64_t in_message,
+  RONDO_DEVICE bool await_packet(const DeviceOperand& operand, std::uint64_t in_message,
                                  std::uint64_t& bits) const {
     const auto peer = static_cast<std::uint32_t>(operand.peer);
     const std::uint64_t step = view_.step_from(operand, pass_);
     const Packet* packet = view_.packets(view_.from(peer), step) + in_message;
-    const std::uint32_t flag = flag_of(view_.image.arena, step);
+    const std::uint32_t flag = flag_of(view_.sizes.arena, step);
     WordPair words;
     const bool arrived = wait_until(
         *view_.context.control, view_.waiting_for(Awaited::message, peer, op_, pass_, step), [&] {
@@ -97,7 +97,7 @@ class LowLatencyOp {
   Team& team_;
   const LaneView& view_;
   const Recipe& recipe_;
-  const ImageOp& op_;
+  const DeviceOp& op_;
   std::uint64_t pass_;
   Packet* out_ = nullptr;
   std::uint32_t flag_ = 0;

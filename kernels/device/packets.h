@@ -44,23 +44,25 @@ struct Payload {
     std::memcpy(&bits, &elements, sizeof(bits));
     return bits;
   }
-  /// `count` elements from memory aligned to its elements, the others zero.
+  /// `count` elements, the others zero.
   RONDO_DEVICE static Elements load(const std::byte* at, std::uint64_t count) {
-    using V = Vector<E, 1>;
+    using T = typename E::Storage;
     if (count >= lanes && is_aligned(at, packet_payload)) return load_vector<Elements>(at);
     Elements elements{};
+    RONDO_UNROLL
     for (int i = 0; i < lanes; ++i) {
       if (static_cast<std::uint64_t>(i) < count)
-        elements.lane[i] = load_vector<V>(at + i * sizeof(V)).lane[0];
+        elements.lane[i] = load_element<T>(at + i * sizeof(T));
     }
     return elements;
   }
   RONDO_DEVICE static void store(std::byte* at, std::uint64_t count, const Elements& elements) {
-    using V = Vector<E, 1>;
+    using T = typename E::Storage;
     if (count >= lanes && is_aligned(at, packet_payload)) return store_vector(at, elements);
+    RONDO_UNROLL
     for (int i = 0; i < lanes; ++i) {
       if (static_cast<std::uint64_t>(i) < count)
-        store_vector(at + i * sizeof(V), V{{elements.lane[i]}});
+        store_element(at + i * sizeof(T), elements.lane[i]);
     }
   }
 };
@@ -70,10 +72,11 @@ template <class E>
 class PayloadSum {
  public:
   using P = Payload<E>;
-  RONDO_DEVICE explicit PayloadSum(const Recipe& recipe) : recipe_(recipe) {}
+  RONDO_DEVICE explicit PayloadSum(const Recipe& recipe)
+      : recipe_(recipe), factor_(Factor<E>::of(recipe)) {}
 
   RONDO_DEVICE void add(const typename P::Elements& elements, bool scaled) {
-    const double factor = scaled ? recipe_.before : 1.0;
+    const Factor<E> factor = scaled ? factor_ : Factor<E>{};
     if (first_) {
       work_.set(0, elements, factor);
     } else {
@@ -91,6 +94,7 @@ class PayloadSum {
 
  private:
   const Recipe& recipe_;
+  const Factor<E> factor_;
   Work<E, P::lanes, 1> work_{};
   bool first_ = true;
 };

@@ -80,38 +80,23 @@ class PieceRun {
     return together % 16 == 0;
   }
 
-  /// The scalar of source j.
-  RONDO_DEVICE W scale(std::uint32_t j) const {
+  RONDO_DEVICE Factor<E> factor(std::uint32_t j) const {
+    if ((call_.scaled >> j & 1) == 0) return {};
     const std::uint64_t& known = call_.scales[j];
     const auto* const at = (call_.scales_in_memory >> j & 1) != 0
                                ? reinterpret_cast<const std::byte*>(known)
                                : reinterpret_cast<const std::byte*>(&known);
-    return E::widen(load_vector<typename E::Storage>(at));
-  }
-
-  template <int lanes, int vectors>
-  RONDO_DEVICE Work<E, lanes, vectors> load(std::uint32_t j, std::size_t first,
-                                            std::size_t stride) const {
-    const Source source{reinterpret_cast<const std::byte*>(pointers_[j]), false};
-    auto work = load_work<E, lanes, vectors>(Recipe{}, source, first, stride);
-    if ((call_.scaled >> j & 1) == 0) return work;
-    const W scalar = scale(j);
-    RONDO_UNROLL
-    for (int v = 0; v < vectors; ++v) {
-      RONDO_UNROLL
-      for (int i = 0; i < lanes; ++i)
-        work.at[v][i] = E::widen(E::narrow(multiply(work.at[v][i], scalar)));
-    }
-    return work;
+    return {true, E::widen(load_vector<typename E::Storage>(at))};
   }
 
   /// `vectors` vectors of the result, `stride` vectors apart, the first at vector `first`.
   template <int lanes, int vectors>
   RONDO_DEVICE void combine(std::size_t first, std::size_t stride) const {
     using V = Vector<E, lanes>;
-    auto work = load<lanes, vectors>(0, first, stride);
-    for (std::uint32_t j = 1; j < call_.sources; ++j)
-      work.merge(call_.op, load<lanes, vectors>(j, first, stride));
+    auto work = combine_sources<E, lanes, vectors>(
+        call_.op, call_.sources,
+        [&](std::uint32_t j) { return reinterpret_cast<const std::byte*>(pointers_[j]); },
+        [&](std::uint32_t j) { return factor(j); }, first, stride);
     work.divide(call_.divisor);
     V results[vectors];
     RONDO_UNROLL

@@ -23,7 +23,7 @@ namespace rondo::device {
 enum class SmallAlgorithm : std::uint32_t { one_shot, two_shot };
 
 /// One rank's part of a call. It is equal on all ranks but for rank, input, output and control. The
-/// memory is as in RankContext. `stripes` is at most the arena's.
+/// memory is as in RankContext. `stripes` is at most the packet_stripes of the arena.
 struct SmallCall {
   const std::byte* input = nullptr;
   std::byte* output = nullptr;  ///< may be the input
@@ -58,7 +58,7 @@ class SmallRun {
     begin_ = share * stripe;
     packets_ = begin_ >= packets ? 0 : packets - begin_ < share ? packets - begin_ : share;
     calls_ = reinterpret_cast<std::uint64_t*>(call.arenas[call.rank] + places_.small_calls(stripe));
-    number_ = *calls_;
+    number_ = load_plain(calls_);
     flag_ = flag_of(call.arena, number_);
   }
 
@@ -67,7 +67,7 @@ class SmallRun {
     if (packets_ == 0) return true;  // on every rank
     const bool whole = call_.algorithm == SmallAlgorithm::one_shot ? one_shot() : two_shot();
     if (team_.any(!whole)) return false;
-    if (team_.lane() == 0) *calls_ = number_ + 1;
+    if (team_.lane() == 0) store_plain(calls_, number_ + 1);
     return true;
   }
 
@@ -158,7 +158,7 @@ class SmallRun {
 
   /// What this rank contributes, rounded as every contribution is.
   RONDO_DEVICE std::uint64_t contribution(std::uint64_t packet) const {
-    if (call_.recipe.before == 1.0) return P::bits(input(packet));  // no bit changes
+    if (!call_.recipe.scales()) return P::bits(input(packet));  // no bit changes
     PayloadSum<E> alone(call_.recipe);
     alone.add(input(packet), true);
     return P::bits(alone.result());

@@ -9,12 +9,20 @@
 #pragma once
 
 #include "kernels/device/combine.h"
-#include "kernels/device/image.h"
+#include "kernels/device/program.h"
 
 namespace rondo::device {
 
+/// What a team has done and not told its peers yet. 0: nothing.
+struct Unpublished {
+  std::uint64_t head;    ///< messages to this peer lie in their frames up to here
+  std::uint64_t credit;  ///< messages from this peer were taken up to here
+};
+
 struct TeamMemory {
-  Source sources[most_operands];  ///< of the op being run
+  /// Of the op being run, in one of the two; the slowest thread may still read the other one.
+  Source sources[2][most_operands];
+  Unpublished unpublished[most_peers];
 };
 
 }  // namespace rondo::device

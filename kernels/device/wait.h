@@ -64,7 +64,7 @@ class Wait {
   RONDO_DEVICE bool end(Ending ending) {
     if (exchange_if(&control_.failed, 0, failure_taken)) {
       what_.ending = ending;
-      control_.failure = what_;
+      store_plain(&control_.failure, what_);
       store_release(&control_.failed, failure_written);  // with failure_of()'s load
     }
     store_relaxed(&control_.abort, 1);

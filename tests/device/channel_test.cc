@@ -5,12 +5,11 @@
 #include <vector>
 
 #include "algorithms/table.h"
-#include "core/plan/lower.h"
-#include "kernels/device/encode.h"
 #include "kernels/device/interpret.h"
 #include "rondo/error.h"
 #include "tests/catch.h"
 #include "tests/device/host_group.h"
+#include "tests/device/lowered.h"
 #include "tests/device/placed.h"
 
 namespace rondo::device::test {
@@ -20,37 +19,28 @@ namespace {
 class Pair {
  public:
   explicit Pair(const ArenaShape& shape) : group(shape) {
-    for (int rank = 0; rank < 2; ++rank) {
-      programs_.push_back(lower(schedule_, rank));
-      group.control(rank).patience = 50;
-    }
+    for (int rank = 0; rank < 2; ++rank) group.control(rank).patience = 50;
   }
 
   /// False when the wait was ended.
   bool run(int rank, std::vector<std::uint8_t>& data, Protocol protocol) {
-    const Partition partition(schedule_.layout, data.size(), 1);
-    const std::vector<std::byte> image = encode({.schedule = schedule_,
-                                                 .program = programs_[rank == 0 ? 0 : 1],
-                                                 .partition = partition,
-                                                 .rank = rank,
-                                                 .type = DataType::uint8,
-                                                 .protocol = protocol,
-                                                 .arena = group.shape()});
+    const Prepared prepared = lowered_.prepare(rank, data.size(), DataType::uint8,
+                                               ReduceOperator::sum, protocol, group.shape());
     RankContext context = group.context(rank);
-    context.image = image.data();
+    context.program = prepared.program.data();
+    context.sizes = prepared.sizes;
     context.output = reinterpret_cast<std::byte*>(data.data());  // rank 0 has none
     context.input = context.output;                              // rank 1 has none
     HostTeamState state(1);
     HostTeam team(state, 0);
-    return run_lane(team, context, 0, 0);
+    return run_lane(team, context, 0);
   }
   bool send(std::vector<std::uint8_t> data, Protocol protocol) { return run(0, data, protocol); }
 
   HostGroup group;
 
  private:
-  Schedule schedule_ = find_algorithm(Collective::send_recv, "linear")->build(2, 0);
-  std::vector<Program> programs_{};
+  Lowered lowered_{*find_algorithm(Collective::send_recv, "linear"), 2, 0};
 };
 
 ArenaShape pair_shape() {
@@ -135,10 +125,10 @@ TEST_CASE("counters beyond 32 bits go on as before") {
     const auto word = [&](int rank, std::size_t at) -> std::uint64_t& {
       return *reinterpret_cast<std::uint64_t*>(pair.group.arenas()[rank] + at);
     };
-    word(0, places.counters(places.channel(1, 0, 0))) = before;      // sent
-    word(1, places.counters(places.channel(0, 0, 0)) + 8) = before;  // received
-    word(0, places.credit(places.channel(1, 0, 0))) = before;
-    word(1, places.head(places.channel(0, 0, 0))) = before;
+    word(0, places.counters(places.channel(1, 0))) = before;      // sent
+    word(1, places.counters(places.channel(0, 0)) + 8) = before;  // received
+    word(0, places.credit(places.channel(1, 0))) = before;
+    word(1, places.head(places.channel(0, 0))) = before;
     for (std::size_t call = 0; call < 8; ++call) {
       REQUIRE(pair.send(numbered(100, call), protocol));
       std::vector<std::uint8_t> got(100);
@@ -151,22 +141,23 @@ TEST_CASE("counters beyond 32 bits go on as before") {
 TEST_CASE("an abort ends every team of every rank, wherever it waits") {
   // Rank 3 never comes, so nobody can finish.
   const Algorithm& ring = *find_algorithm(Collective::all_reduce, "ring");
-  const Schedule schedule = ring.build(4, 0);
-  const Partition partition(schedule.layout, 40000, 4);
+  const Lowered lowered(ring, 4, 0);
   for (const Protocol protocol : protocols) {
-    HostGroup group({.ranks = 4, .stripes = 2, .frame_bytes = 1024, .packets = 64, .mailbox = 1});
-    std::vector<std::vector<std::byte>> images;
+    HostGroup group({.ranks = 4,
+                     .stripes = 2,
+                     .packet_stripes = 2,
+                     .frame_bytes = 1024,
+                     .packets = 64,
+                     .mailbox = 1});
+    std::vector<Prepared> prepared;
     std::vector<std::vector<float>> values(3, std::vector<float>(40000));
     std::vector<RankContext> contexts;
     for (int rank = 0; rank < 3; ++rank) {
-      images.push_back(encode({.schedule = schedule,
-                               .program = lower(schedule, rank),
-                               .partition = partition,
-                               .rank = rank,
-                               .protocol = protocol,
-                               .arena = group.shape()}));
+      prepared.push_back(lowered.prepare(rank, 40000, DataType::float32, ReduceOperator::sum,
+                                         protocol, group.shape()));
       contexts.push_back(group.context(rank));
-      contexts.back().image = images.back().data();
+      contexts.back().program = prepared.back().program.data();
+      contexts.back().sizes = prepared.back().sizes;
       auto* data = reinterpret_cast<std::byte*>(values[static_cast<std::size_t>(rank)].data());
       contexts.back().input = contexts.back().output = data;
     }
@@ -174,7 +165,7 @@ TEST_CASE("an abort ends every team of every rank, wherever it waits") {
     run_teams(
         6, 2,
         [&](HostTeam& team, std::uint32_t number) {
-          const bool ended = run_lane(team, contexts[number / 2], 0, number % 2);
+          const bool ended = run_lane(team, contexts[number / 2], number % 2);
           if (team.lane() == 0) whole[number] = ended;
         },
         [&] {
@@ -184,34 +175,35 @@ TEST_CASE("an abort ends every team of every rank, wherever it waits") {
     for (int rank = 0; rank < 3; ++rank) {
       CHECK(group.control(rank).failed == failure_written);
       CHECK(group.control(rank).failure.ending == Ending::aborted);
-      CHECK(group.control(rank).failure.op < lower(schedule, rank).ops.size());
+      CHECK(group.control(rank).failure.op <
+            lowered.programs[static_cast<std::size_t>(rank)].ops.size());
     }
   }
 }
 
 TEST_CASE("a wait without an abort ends at its timeout, and ends the rank's other teams") {
   const Algorithm& tree = *find_algorithm(Collective::all_reduce, "double_tree");
-  const Schedule schedule = tree.build(3, 0);
-  const Program program = lower(schedule, 1);
-  const Partition partition(schedule.layout, 100, 4);
-  ArenaShape shape{.ranks = 3, .lanes = 2, .frame_bytes = 1024, .packets = 64, .mailbox = 1};
-  shape.depth = static_cast<std::uint32_t>(std::max(2, program.depth));
-  HostGroup group(shape);
+  const Lowered lowered(tree, 3, 0);
+  HostGroup group({.ranks = 3,
+                   .stripes = 2,
+                   .packet_stripes = 2,
+                   .depth = static_cast<std::uint32_t>(lowered.traits.depth),
+                   .frame_bytes = 1024,
+                   .packets = 64,
+                   .mailbox = 1});
   group.control(1).patience = 50;
-  const std::vector<std::byte> image = encode({.schedule = schedule,
-                                               .program = program,
-                                               .partition = partition,
-                                               .rank = 1,
-                                               .arena = shape});
+  const Prepared prepared = lowered.prepare(1, 100, DataType::float32, ReduceOperator::sum,
+                                            Protocol::bulk, group.shape());
   std::vector<float> values(100);
-  std::vector<std::byte> scratch(scratch_bytes(*reinterpret_cast<const Image*>(image.data())) + 16);
+  std::vector<std::byte> scratch(prepared.scratch_bytes + 16);
   RankContext context = group.context(1);
-  context.image = image.data();
+  context.program = prepared.program.data();
+  context.sizes = prepared.sizes;
   context.output = reinterpret_cast<std::byte*>(values.data());
   context.input = context.output;
   context.scratch = scratch.data();
   run_teams(2, 2, [&](HostTeam& team, std::uint32_t lane) {
-    if (run_lane(team, context, lane, 0)) FAIL("finished without its peers");
+    if (run_lane(team, context, lane)) FAIL("finished without its peers");
   });
   CHECK(group.control(1).abort == 1);
   CHECK(group.control(1).failed == failure_written);
@@ -219,19 +211,19 @@ TEST_CASE("a wait without an abort ends at its timeout, and ends the rank's othe
 
 TEST_CASE("what does not fit is refused before anything runs") {
   const Schedule schedule = find_algorithm(Collective::all_reduce, "ring")->build(4, 0);
-  const Program program = lower(schedule, 0);
-  const Partition partition(schedule.layout, 100, 4);
   const ArenaShape right{.ranks = 4, .frame_bytes = 64, .packets = 8, .mailbox = 1};
   const auto encoded = [&](const ArenaShape& shape, int longest = 1) {
-    return encode({.schedule = schedule,
-                   .program = program,
-                   .partition = partition,
-                   .longest_message = longest,
-                   .arena = shape});
+    return sizes_of({.schedule = schedule,
+                     .traits = {.longest_message = longest, .depth = 2},
+                     .count = 100,
+                     .arena = shape});
   };
   CHECK_NOTHROW(encoded(right));
   ArenaShape wrong = right;
   wrong.ranks = 3;
+  CHECK_THROWS_AS(encoded(wrong), Error);
+  wrong = right;
+  wrong.packet_stripes = 2;  // of one stripe
   CHECK_THROWS_AS(encoded(wrong), Error);
   wrong = right;
   wrong.depth = 1;

@@ -187,7 +187,8 @@ std::size_t wrong_when_scaled(const Device& device, DataType type, std::mt19937&
   const Place output(Buffer(count * element, 0), 0);
   cuda::Work work{.how = {.type = type}, .count = count, .sources = 3};
   work.scales.resize(3);
-  work.scales[1] = {.used = true, .at = in_memory[1]->pointer()};
+  work.scales[1] = {.at = reinterpret_cast<const std::byte*>(in_memory[1]->pointer()),
+                    .used = true};
   work.scales[2].used = true;
   std::memcpy(&work.scales[2].bits, scalars[2].data, element);
   for (const auto& place : places) work.pointers.push_back(place->pointer());

@@ -16,11 +16,12 @@ namespace rondo::device::test {
 namespace {
 
 /// Slots are so small that even these tests' sizes need several passes, and flags repeat soon.
-ArenaShape small_arena(int ranks, int lanes, int depth) {
-  return {.ranks = static_cast<std::uint32_t>(ranks),
-          .lanes = static_cast<std::uint32_t>(lanes),
-          .stripes = 2,
-          .depth = static_cast<std::uint32_t>(depth),
+ArenaShape small_arena(const Lowered& lowered) {
+  const auto teams = static_cast<std::uint32_t>(2 * lowered.schedule.lanes);
+  return {.ranks = static_cast<std::uint32_t>(lowered.schedule.ranks),
+          .stripes = teams,
+          .packet_stripes = teams,
+          .depth = static_cast<std::uint32_t>(lowered.traits.depth),
           .frame_bytes = 2048,
           .packets = 128,
           .mailbox = 1,
@@ -50,9 +51,7 @@ struct Case {
 class Runner {
  public:
   Runner(const Algorithm& row, int ranks, int root)
-      : row_(row),
-        lowered_(row, ranks, root),
-        group_(small_arena(ranks, lowered_.schedule.lanes, lowered_.depth)) {
+      : row_(row), lowered_(row, ranks, root), group_(small_arena(lowered_)) {
     for (int rank = 0; rank < ranks; ++rank) group_.control(rank).patience = ample_patience;
   }
 
@@ -82,34 +81,30 @@ class Runner {
   std::vector<Bytes> run(const Case& c, const std::vector<Bytes>& inputs,
                          const std::vector<Bytes>& expected) {
     const Schedule& schedule = lowered_.schedule;
-    const Partition partition(schedule.layout, c.count, size_of(c.type));
     const auto ranks = static_cast<std::size_t>(schedule.ranks);
     const std::size_t offset = c.misaligned * size_of(c.type);
-    std::vector<std::vector<std::byte>> images;
+    std::vector<Prepared> prepared;
     std::vector<Placed> in, out, scratch;
     std::vector<RankContext> contexts;
     for (std::size_t rank = 0; rank < ranks; ++rank) {
-      images.push_back(lowered_.image(static_cast<int>(rank), partition, c.type, c.op, c.protocol,
-                                      group_.shape()));
+      prepared.push_back(lowered_.prepare(static_cast<int>(rank), c.count, c.type, c.op, c.protocol,
+                                          group_.shape()));
       const bool same = c.in_place && inputs[rank].size() == expected[rank].size();
       in.emplace_back(inputs[rank], offset);
       out.emplace_back(same ? inputs[rank] : Bytes(expected[rank].size()), offset);
-      const Image& image = *reinterpret_cast<const Image*>(images.back().data());
-      scratch.emplace_back(Bytes(scratch_bytes(image)), 0);
+      scratch.emplace_back(Bytes(prepared.back().scratch_bytes), 0);
       contexts.push_back(group_.context(static_cast<int>(rank)));
-      contexts.back().image = images.back().data();
+      contexts.back().program = prepared.back().program.data();
+      contexts.back().sizes = prepared.back().sizes;
       contexts.back().input = same ? out.back().data() : in.back().data();
       contexts.back().output = out.back().data();
       contexts.back().scratch = scratch.back().data();
     }
-    // Only the stripes that the image uses: threads without work would take time to start.
-    const std::uint32_t stripes = reinterpret_cast<const Image*>(images[0].data())->stripes;
-    const auto lanes = static_cast<std::uint32_t>(schedule.lanes);
-    run_teams(group_.shape().ranks * lanes * stripes, c.threads,
-              [&](HostTeam& team, std::uint32_t number) {
-                run_lane(team, contexts[number / (lanes * stripes)], number / stripes % lanes,
-                         number % stripes);
-              });
+    // Only the teams that have a part: threads without work would take time to start.
+    const std::uint32_t teams = prepared[0].teams();
+    run_teams(group_.shape().ranks * teams, c.threads, [&](HostTeam& team, std::uint32_t number) {
+      run_lane(team, contexts[number / teams], number % teams);
+    });
     std::vector<Bytes> outputs;
     for (std::size_t rank = 0; rank < ranks; ++rank) {
       const Control& control = group_.control(static_cast<int>(rank));

@@ -27,6 +27,7 @@ struct Case {
 ArenaShape mailboxes(int ranks) {
   return {.ranks = static_cast<std::uint32_t>(ranks),
           .stripes = 2,
+          .packet_stripes = 2,
           .frame_bytes = 16,
           .packets = 1,
           .mailbox = 64,

@@ -9,7 +9,7 @@
 namespace rondo::test {
 namespace {
 
-using device::ProgramCall;
+using device::RankContext;
 using device::SmallCall;
 using device::test::HostTeam;
 using device::test::run_teams;
@@ -81,6 +81,8 @@ Work small_work(SmallCall call, unsigned blocks, int device) {
       !translate_pointer(call.output, bytes, device) ||
       !translate_pointer(call.control, sizeof *call.control, device))
     return {};
+  const std::byte*& scalar = call.recipe.scalar.at;
+  if (scalar != nullptr && !translate_pointer(scalar, 1, device)) return {};
   call.arenas = arenas->data();
   return [=, kept = arenas] {
     const Place place(device, blocks);
@@ -96,22 +98,23 @@ void translate_or_drop(Pointer& pointer, int device) {
   if (!translate_pointer(pointer, 1, device)) pointer = nullptr;
 }
 
-Work program_work(const ProgramCall& given, unsigned blocks, int device) {
-  const auto call = std::make_shared<ProgramCall>(given);
-  const auto& image = *reinterpret_cast<const device::Image*>(call->image);
-  const auto arenas = find_arenas(call->arenas, image.arena, device);
-  if (arenas == nullptr || image.stripes != blocks ||
-      !translate_pointer(call->control, sizeof *call->control, device))
+Work program_work(RankContext call, unsigned blocks, int device) {
+  const auto arenas = find_arenas(call.arenas, call.sizes.arena, device);
+  if (arenas == nullptr ||
+      !translate_pointer(call.program, sizeof(device::DeviceProgram), device) ||
+      !translate_pointer(call.control, sizeof *call.control, device))
     return {};
-  translate_or_drop(call->input, device);
-  translate_or_drop(call->output, device);
-  call->arenas = arenas->data();
+  const std::byte*& scalar = call.sizes.recipe.scalar.at;
+  if (scalar != nullptr && !translate_pointer(scalar, 1, device)) return {};
+  translate_or_drop(call.input, device);
+  translate_or_drop(call.output, device);
+  translate_or_drop(call.scratch, device);
+  call.arenas = arenas->data();
   return [=, kept = arenas] {
     const Place place(device, blocks);
     ++state().resident_launches;
-    const device::RankContext context = call->context();
     run_teams(blocks, threads, [&](HostTeam& team, std::uint32_t block) {
-      run_lane_until_taken(team, context, 0, block);
+      run_lane_until_taken(team, call, block);
     });
   };
 }
@@ -127,7 +130,7 @@ int resident_kernel(const char* name) {
 
 Work resident_work(int kernel, const void* argument, unsigned blocks, int device) {
   if (kernel == 0) return small_work(*static_cast<const SmallCall*>(argument), blocks, device);
-  return program_work(*static_cast<const ProgramCall*>(argument), blocks, device);
+  return program_work(*static_cast<const RankContext*>(argument), blocks, device);
 }
 
 }  // namespace rondo::test

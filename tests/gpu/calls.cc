@@ -25,17 +25,27 @@ using test::DeviceStream;
 using Bytes = std::vector<std::byte>;
 using DeviceBytes = test::DeviceBuffer<std::byte>;
 
+/// Of all blocks, in the largest call that is checked.
+constexpr std::size_t most_bytes = std::size_t{16} << 20;
 /// How often a wait looks before it gives up: for more than ten seconds, also on the stand-in.
 constexpr std::uint64_t patience = 40'000'000;
 const std::vector<Collective> collectives{
     Collective::all_reduce, Collective::reduce_scatter, Collective::reduce,  Collective::all_gather,
     Collective::broadcast,  Collective::all_to_all,     Collective::scatter, Collective::gather};
 
+/// All ranks share one device.
+Topology around(int ranks) { return {.ranks = ranks, .one_machine = true, .direct = true}; }
+device::ArenaShape shape(int ranks) {
+  return resident::arena_shape(ranks, resident::most_small_stripes);
+}
+Choice choose(const Call& call, int ranks) { return resident::choose(call, around(ranks), {}); }
+
 /// What a rank has on the device.
 struct Rank {
   Rank(int number, int ranks)
-      : programs(number, ranks, resident::arena_shape(ranks)),
-        arena(device::ArenaPlaces(resident::arena_shape(ranks)).bytes()),
+      : programs(number, around(ranks), shape(ranks)),
+        arena(device::ArenaPlaces(shape(ranks)).bytes()),
+        scratch(resident::scratch_bytes(shape(ranks))),
         control(sizeof(device::Control)) {
     (new (control.data()) device::Control())->patience = patience;
   }
@@ -48,6 +58,8 @@ struct Rank {
 
   resident::Programs programs;
   DeviceBytes arena;
+  DeviceBytes scratch;
+  std::vector<std::unique_ptr<DeviceBytes>> stored{};  ///< programs, by number
   cuda::PinnedMemory control;
   DeviceStream stream{};
   std::unique_ptr<DeviceBytes> input{};
@@ -77,12 +89,12 @@ class Group {
   }
 
   void launch(const Call& call) {
-    const Choice choice = resident::choose(call, ranks_);
+    const Choice choice = choose(call, ranks_);
     for (std::size_t rank = 0; rank < members_.size(); ++rank) {
       if (choice.form == Form::small) {
         launch_small(call, choice, rank);
       } else {
-        launch_program(call, *members_[rank]);
+        launch_program(call, choice.composition, *members_[rank]);
       }
     }
   }
@@ -118,23 +130,31 @@ class Group {
     small.output = member.output->data();
     small.arenas = arenas_->data();
     small.control = member.reached_control();
-    small.arena = resident::arena_shape(ranks_);
+    small.arena = shape(ranks_);
     small.rank = static_cast<std::uint32_t>(rank);
     small.count = call.count;
     small.recipe = {.type = call.type, .op = call.op};
-    small.algorithm = choice.algorithm;
+    small.algorithm = choice.small;
     small.stripes = choice.stripes;
     kernels_.launch(small, member.stream);
   }
 
-  void launch_program(const Call& call, Rank& member) const {
-    device::ProgramCall program;
-    program.input = member.input->data();
-    program.output = member.output->data();
-    program.arenas = arenas_->data();
-    program.control = member.reached_control();
-    const std::uint32_t stripes = member.programs.write(call, program.image);
-    kernels_.launch(program, stripes, member.stream);
+  void launch_program(const Call& call, const Composition& composition, Rank& member) const {
+    const resident::StoredProgram& stored = member.programs.find(
+        composition, call.root, [&](std::size_t, std::span<const std::byte> program) {
+          member.stored.push_back(
+              std::make_unique<DeviceBytes>(Bytes(program.begin(), program.end())));
+        });
+    device::RankContext made;
+    made.program = member.stored[stored.number]->data();
+    made.input = member.input->data();
+    made.output = member.output->data();
+    made.scratch = member.scratch.data();
+    made.arenas = arenas_->data();
+    made.control = member.reached_control();
+    made.sizes = member.programs.sizes_of(stored, call);
+    const auto lanes = static_cast<unsigned>(stored.schedule.lanes);
+    kernels_.launch(made, lanes * made.sizes.stripes, member.stream);
   }
 
   const int ranks_;
@@ -144,9 +164,9 @@ class Group {
 };
 
 std::string_view algorithm_of(const Call& call, int ranks) {
-  const Choice choice = resident::choose(call, ranks);
-  if (choice.form != Form::small) return resident::algorithm_of(call.collective);
-  return choice.algorithm == device::SmallAlgorithm::one_shot ? "one_shot" : "two_shot";
+  const Choice choice = choose(call, ranks);
+  if (choice.form != Form::small) return resident::default_algorithm(call.collective);
+  return choice.small == device::SmallAlgorithm::one_shot ? "one_shot" : "two_shot";
 }
 
 /// 1 where some output is not the reference's.
@@ -171,11 +191,11 @@ int check_sizes(int ranks) {
   int wrong = 0;
   for (const Collective collective : collectives) {
     const auto blocks = static_cast<std::size_t>(make_layout(collective, ranks, 1).blocks);
-    for (const std::size_t count : {std::size_t{1}, std::size_t{1001}, std::size_t{8193},
-                                    resident::most_bytes / blocks / 4}) {
+    for (const std::size_t count :
+         {std::size_t{1}, std::size_t{1001}, std::size_t{8193}, most_bytes / blocks / 4}) {
       const Call call{
           .count = count, .collective = collective, .type = DataType::float32, .root = ranks - 1};
-      if (resident::choose(call, ranks).form != Form::finite) wrong += check(group, call, ranks);
+      wrong += check(group, call, ranks);
     }
   }
   return wrong;
@@ -236,7 +256,8 @@ int main(int count, char** arguments) {
     if (option != "--brief") wrong += check_types(3);
     if (!option.empty() || wrong > 0) return wrong;
     for (const int ranks : {2, 4, 8}) {
-      for (const std::size_t bytes : {8, 8192, 65536, 262144}) measure(ranks, bytes);
+      for (const std::size_t bytes : {8, 8192, 65536, 262144, 1 << 20, 16 << 20})
+        measure(ranks, bytes);
     }
     return wrong;
   });

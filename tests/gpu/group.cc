@@ -39,20 +39,19 @@ Call::Call(const Group& group, const std::vector<Rank>& ranks) {
   std::vector<device::RankContext> contexts;
   for (std::size_t rank = 0; rank < ranks.size(); ++rank) {
     const Rank& from = ranks[rank];
-    const auto& image = *reinterpret_cast<const device::Image*>(from.image.data());
-    images_.emplace_back(from.image);
+    programs_.emplace_back(from.part.program);
     inputs_.emplace_back(from.input);
     outputs_.emplace_back(from.output_bytes);
-    scratch_.emplace_back(device::scratch_bytes(image));
+    scratch_.emplace_back(from.part.scratch_bytes);
     if (from.in_place) outputs_.back().copy_from(from.input.data(), from.input.size());
-    contexts.push_back({.image = images_.back().data(),
+    contexts.push_back({.program = programs_.back().data(),
                         .input = (from.in_place ? outputs_ : inputs_).back().data(),
                         .output = outputs_.back().data(),
                         .scratch = scratch_.back().data(),
                         .arenas = group.arenas(),
-                        .control = group.control(rank)});
-    launch_.lanes = std::max(launch_.lanes, image.lanes);
-    launch_.stripes = std::max(launch_.stripes, image.stripes);
+                        .control = group.control(rank),
+                        .sizes = from.part.sizes});
+    launch_.teams = std::max(launch_.teams, from.part.teams());
   }
   contexts_ = DeviceMemory(contexts);
   launch_.contexts = contexts_.as<device::RankContext>();

@@ -8,7 +8,7 @@
 
 #include "kernels/cuda/memory.h"
 #include "kernels/cuda/resident.h"
-#include "kernels/device/encode.h"
+#include "tests/device/lowered.h"
 
 namespace rondo::gpu_test {
 
@@ -36,9 +36,8 @@ class Group {
 /// One call of all ranks, ready to be launched any number of times: nothing but device memory.
 class Call {
  public:
-  /// By rank: image, input (null: in place), bytes of output.
   struct Rank {
-    std::vector<std::byte> image;
+    device::test::Prepared part;
     std::vector<std::byte> input;
     std::size_t output_bytes = 0;
     bool in_place = false;
@@ -50,7 +49,7 @@ class Call {
   std::uint32_t blocks() const { return launch_.blocks(); }
 
  private:
-  std::vector<device::DeviceMemory> images_{};
+  std::vector<device::DeviceMemory> programs_{};
   std::vector<device::DeviceMemory> inputs_{};
   std::vector<device::DeviceMemory> outputs_{};
   std::vector<device::DeviceMemory> scratch_{};

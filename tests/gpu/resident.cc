@@ -30,9 +30,9 @@ std::string_view name(Protocol protocol) {
 /// Slots are small and flags repeat soon, for many passes and many periods.
 ArenaShape small_arena(const Lowered& lowered) {
   return {.ranks = static_cast<std::uint32_t>(lowered.schedule.ranks),
-          .lanes = static_cast<std::uint32_t>(lowered.schedule.lanes),
-          .stripes = 3,
-          .depth = static_cast<std::uint32_t>(lowered.depth),
+          .stripes = static_cast<std::uint32_t>(3 * lowered.schedule.lanes),
+          .packet_stripes = static_cast<std::uint32_t>(3 * lowered.schedule.lanes),
+          .depth = static_cast<std::uint32_t>(lowered.traits.depth),
           .frame_bytes = 8192,
           .packets = 512,
           .mailbox = 64,
@@ -51,7 +51,6 @@ struct Case {
 /// True when every rank's output is the reference's.
 bool right(const Lowered& lowered, const Group& group, const Case& c) {
   const Schedule& schedule = lowered.schedule;
-  const Partition partition(schedule.layout, c.count, size_of(c.type));
   const rondo::Call made{.count = c.count,
                          .collective = schedule.collective,
                          .type = c.type,
@@ -60,8 +59,8 @@ bool right(const Lowered& lowered, const Group& group, const Case& c) {
   const auto [inputs, expected] = rondo::test::expected_of({.call = made}, schedule);
   std::vector<Call::Rank> ranks;
   for (std::size_t rank = 0; rank < inputs.size(); ++rank) {
-    ranks.push_back({.image = lowered.image(static_cast<int>(rank), partition, c.type, c.op,
-                                            c.protocol, group.shape()),
+    ranks.push_back({.part = lowered.prepare(static_cast<int>(rank), c.count, c.type, c.op,
+                                             c.protocol, group.shape()),
                      .input = inputs[rank],
                      .output_bytes = expected[rank].size(),
                      .in_place = c.in_place && inputs[rank].size() == expected[rank].size()});
@@ -204,18 +203,16 @@ void report(const char* what, const char* algorithm, int ranks, std::size_t byte
 void measure_interpreter(const char* algorithm, int ranks, std::size_t bytes, Protocol protocol) {
   const Lowered lowered(*find_algorithm(Collective::all_reduce, algorithm), ranks, 0);
   ArenaShape shape{.ranks = static_cast<std::uint32_t>(ranks),
-                   .lanes = static_cast<std::uint32_t>(lowered.schedule.lanes),
-                   .depth = static_cast<std::uint32_t>(lowered.depth),
+                   .depth = static_cast<std::uint32_t>(lowered.traits.depth),
                    .frame_bytes = 128 * 1024,
                    .packets = 2048,
                    .mailbox = 64};
-  shape.stripes = resident_blocks(resident_threads) / (shape.ranks * shape.lanes);
+  shape.stripes = shape.packet_stripes = resident_blocks(resident_threads) / shape.ranks;
   const Group group(shape, patience);
-  const Partition partition(lowered.schedule.layout, bytes / sizeof(float), sizeof(float));
   std::vector<Call::Rank> made;
   for (int rank = 0; rank < ranks; ++rank) {
-    made.push_back({.image = lowered.image(rank, partition, DataType::float32, ReduceOperator::sum,
-                                           protocol, shape),
+    made.push_back({.part = lowered.prepare(rank, bytes / sizeof(float), DataType::float32,
+                                            ReduceOperator::sum, protocol, shape),
                     .input = Bytes(bytes),
                     .output_bytes = bytes});
   }

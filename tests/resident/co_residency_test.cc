@@ -14,7 +14,7 @@ Candidate candidate(std::uint64_t process, const std::string& device, bool share
   made.device = device;
   made.shares = shares;
   made.blocks = 100;
-  made.taken = 8;
+  made.taken = 0;
   return made;
 }
 
@@ -37,22 +37,22 @@ TEST_CASE("kernels may wait for each other where each is sure to run") {
        "ranks 0 and 1 take turns on one device, as MPS does not run there"},
       {{candidate(1, "a", true), candidate(2, "b"), candidate(3, "a", true)}, ""},
   }));
-  CHECK(obstacle_of(row.candidates) == row.obstacle);
+  CHECK(obstacle_of(row.candidates, 8) == row.obstacle);
 }
 
 TEST_CASE("communicators take at most half of what a device runs at once") {
   std::vector<Candidate> candidates{candidate(1, "a"), candidate(2, "b")};
-  candidates[1].taken = 50;
-  CHECK(obstacle_of(candidates).empty());
-  candidates[1].taken = 51;
-  CHECK(obstacle_of(candidates) ==
+  candidates[1].taken = 42;
+  CHECK(obstacle_of(candidates, 8).empty());
+  candidates[1].taken = 43;
+  CHECK(obstacle_of(candidates, 8) ==
         "rank 1: the device runs 100 blocks at once, and with this communicator 51 would wait, "
         "more than half");
   std::vector<Candidate> sharing(7, candidate(0, "a", true));
   for (std::size_t rank = 0; rank < sharing.size(); ++rank) sharing[rank].process = rank;
-  CHECK_THAT(obstacle_of(sharing), Catch::Contains("with this communicator 56 would wait"));
+  CHECK_THAT(obstacle_of(sharing, 8), Catch::Contains("with this communicator 56 would wait"));
   sharing.pop_back();
-  CHECK(obstacle_of(sharing).empty());
+  CHECK(obstacle_of(sharing, 8).empty());
 }
 
 TEST_CASE(
@@ -60,13 +60,15 @@ TEST_CASE(
   Candidate lacking;
   lacking.obstacle = "this rondo has no device kernels. Try: nvcc";
   const std::vector<Candidate> candidates{candidate(1, "a"), unpack<Candidate>(pack(lacking))};
-  CHECK(obstacle_of(candidates) == "rank 1: this rondo has no device kernels. Try: nvcc");
-  const auto whole = unpack<Candidate>(pack(candidate(~std::uint64_t{0}, "0123abcd", true)));
+  CHECK(obstacle_of(candidates, 8) == "rank 1: this rondo has no device kernels. Try: nvcc");
+  Candidate busy = candidate(~std::uint64_t{0}, "0123abcd", true);
+  busy.taken = 5;
+  const auto whole = unpack<Candidate>(pack(busy));
   CHECK(whole.process == ~std::uint64_t{0});
   CHECK(whole.device == "0123abcd");
   CHECK(whole.shares);
   CHECK(whole.blocks == 100);
-  CHECK(whole.taken == 8);
+  CHECK(whole.taken == 5);
   CHECK(whole.obstacle.empty());
 }
 
@@ -78,7 +80,11 @@ TEST_CASE("room on a device is given back") {
     CHECK(second.taken() == 12);
     CHECK(BlockBudget("another", 1).taken() == 1);
   }
-  CHECK(BlockBudget("room test", 4).taken() == 12);
+  BlockBudget less("room test", 32);
+  CHECK(less.taken() == 40);
+  less.reduce(8);
+  CHECK(BlockBudget("room test", 1).taken() == 17);
+  CHECK(BlockBudget("room test", 4).taken() == 20);
 }
 
 }  // namespace

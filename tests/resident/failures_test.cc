@@ -106,16 +106,16 @@ TEST_CASE("the log says whether kernels wait, and why they cannot where that is 
                                : "rank 0: rondo: this rondo has no device kernels";
   const std::string shared = log_of_making({0, 0}, "auto");
   CHECK_THAT(shared,
-             Catch::Contains("INFO  small calls between GPUs use no co-resident kernels: " + none));
+             Catch::Contains("INFO  calls between GPUs use no co-resident kernels: " + none));
   CHECK_THAT(log_of_making({0, 0}, "resident"),
-             Catch::Contains("WARN  RONDO_DEVICE_EXECUTOR=resident is not possible: small calls "
+             Catch::Contains("WARN  RONDO_DEVICE_EXECUTOR=resident is not possible: calls "
                              "between GPUs use no co-resident kernels: " +
                              none));
-  const std::string waits = "small calls between GPUs are co-resident kernels";
+  const std::string waits = "calls between GPUs are co-resident kernels";
   const std::string own = log_of_making({0, 1}, "resident");
   CHECK((own.find(waits) != std::string::npos) == (RONDO_WITH_KERNELS != 0));
   CHECK_THAT(log_of_making({0, 1}, "finite"),
-             Catch::Contains("small calls between GPUs use no co-resident kernels: "
+             Catch::Contains("calls between GPUs use no co-resident kernels: "
                              "RONDO_DEVICE_EXECUTOR=finite"));
 }
 

@@ -1,12 +1,21 @@
 // Which form a call takes.
 #include "core/resident/form.h"
 
+#include "kernels/device/encode.h"
+#include "rondo/error.h"
 #include "tests/catch.h"
 
 namespace rondo::resident {
 namespace {
 
 using device::SmallAlgorithm;
+
+constexpr std::size_t MiB = std::size_t{1} << 20;
+
+Choice choose(const Call& call, int ranks, std::string_view algorithm = {}) {
+  return resident::choose(call, {.ranks = ranks, .one_machine = true, .direct = true},
+                          AlgorithmSelection(algorithm, "a test"));
+}
 
 Call call(Collective collective, std::size_t bytes) {
   return {.count = bytes, .collective = collective, .type = DataType::uint8};
@@ -34,57 +43,82 @@ TEST_CASE("small all-reduces are one-shot until two trips with less data are fas
       {8, 25 * KiB, Form::small, SmallAlgorithm::two_shot, 1},
       {8, 256 * KiB, Form::small, SmallAlgorithm::two_shot, 8},
       {8, 512 * KiB, Form::program, SmallAlgorithm::one_shot, 1},
-      {8, 512 * KiB + 1, Form::finite, SmallAlgorithm::one_shot, 1},
       {17, 544 * KiB, Form::small, SmallAlgorithm::two_shot, 8},
-      {17, 544 * KiB + 1, Form::finite, SmallAlgorithm::one_shot, 1},
+      {17, 544 * KiB + 1, Form::program, SmallAlgorithm::one_shot, 1},
   }));
   const Choice choice = choose(call(Collective::all_reduce, row.bytes), row.ranks);
   INFO(row.ranks << " ranks, " << row.bytes << " bytes");
   CHECK(choice.form == row.form);
-  CHECK(choice.algorithm == row.algorithm);
+  CHECK(choice.small == row.algorithm);
   CHECK(choice.stripes == row.stripes);
 }
 
 TEST_CASE("a small all-reduce fits its mailboxes, whatever its type and size") {
   const int ranks = GENERATE(2, 3, 7, 32);
   for (const auto& type : data_types) {
-    for (std::size_t bytes = type.bytes; bytes <= most_held_bytes(ranks);
-         bytes += 4000 + type.bytes) {
+    for (std::size_t bytes = type.bytes; bytes <= MiB; bytes += 4000 + type.bytes) {
       Call small = call(Collective::all_reduce, bytes / type.bytes);
       small.type = type.type;
       const Choice choice = choose(small, ranks);
       if (choice.form != Form::small) continue;
-      REQUIRE(choice.stripes <= most_stripes);
+      REQUIRE(choice.stripes <= most_small_stripes);
       REQUIRE(small.count * type.bytes <=
-              small_capacity(arena_shape(ranks), choice.algorithm, choice.stripes));
+              small_capacity(arena_shape(ranks, 8), choice.small, choice.stripes));
     }
   }
 }
 
-TEST_CASE("a call's form depends on all its blocks, and on whether it averages") {
-  CHECK(choose(call(Collective::broadcast, most_bytes), 4).form == Form::program);
-  CHECK(choose(call(Collective::broadcast, most_bytes + 1), 4).form == Form::finite);
-  CHECK(choose(call(Collective::all_gather, most_bytes / 4), 4).form == Form::program);
-  CHECK(choose(call(Collective::all_gather, most_bytes / 4 + 1), 4).form == Form::finite);
-  CHECK(choose(call(Collective::all_gather, ~std::size_t{0} / 2), 4).form == Form::finite);
-  CHECK(choose(call(Collective::all_to_all, 1), most_program_ranks).form == Form::program);
-  CHECK(choose(call(Collective::all_to_all, 1), most_program_ranks + 1).form == Form::finite);
-  Call average = call(Collective::reduce_scatter, 100);
+TEST_CASE("calls of every size are programs, but those that differ in blocks or numbers") {
+  CHECK(choose(call(Collective::broadcast, 1), 4).form == Form::program);
+  CHECK(choose(call(Collective::all_gather, MiB << 10), 32).form == Form::program);
+  Call ragged = call(Collective::all_gather, MiB);
+  ragged.blocks = 17;
+  CHECK(choose(ragged, 4).form == Form::finite);
+  Call wide = call(Collective::reduce, MiB);
+  wide.type = wide.accumulate = DataType::float32;
+  CHECK(choose(wide, 4).form == Form::program);
+  wide.accumulate = DataType::float64;
+  CHECK(choose(wide, 4).form == Form::finite);
+}
+
+TEST_CASE("averages are divided where all contributions are added at once") {
+  Call average = call(Collective::all_reduce, MiB);
   average.op = ReduceOperator::avg;
-  CHECK(choose(average, 4).form == Form::finite);
-  average.collective = Collective::all_reduce;
-  CHECK(choose(average, 4).form == Form::small);
-  average.count = 200'000;
-  CHECK(choose(average, 4).form == Form::finite);
-  average.collective = Collective::broadcast;
   CHECK(choose(average, 4).form == Form::program);
+  CHECK(choose(average, 4, "ring").form == Form::finite);
+  average.type = average.accumulate = DataType::float16;
+  CHECK(choose(average, 4, "ring").form == Form::program);
+}
+
+TEST_CASE("RONDO_ALGORITHM holds on devices") {
+  const Call small = call(Collective::all_reduce, 1024);
+  const Call large = call(Collective::all_reduce, MiB);
+  CHECK(choose(large, 4).composition.name() == "two_shot");
+  CHECK(choose(large, 4, "direct").composition.name() == "two_shot");
+  CHECK(choose(large, 4, "ring").composition.name() == "ring");
+  CHECK(choose(large, 4, "all_gather:ring").composition.name() == "two_shot");
+  CHECK(choose(large, 4, "^ring").composition.name() == "two_shot");
+  CHECK(choose(large, 4, "^two_shot,direct").composition.name() != "two_shot");
+  CHECK(choose(small, 4, "ring").form == Form::program);
+  CHECK(choose(small, 4, "ring").composition.name() == "ring");
+  CHECK(choose(small, 4, "two_shot").small == SmallAlgorithm::two_shot);
+  CHECK(choose(small, 4, "one_shot").form == Form::small);
+  Call exact = large;
+  exact.type = exact.accumulate = DataType::float32;
+  exact.reproducible = true;
+  CHECK_THROWS_AS(choose(exact, 4, "ring"), Error);
 }
 
 TEST_CASE("the device memory that a rank maps is bounded") {
-  CHECK(device::ArenaPlaces(arena_shape(8)).bytes() < std::size_t{8} << 20);
-  CHECK(device::ArenaPlaces(arena_shape(32)).bytes() < std::size_t{32} << 20);
-  for (int ranks = 2; ranks <= 32; ++ranks)
-    CHECK(device::ArenaPlaces(arena_shape(ranks)).mailbox(0, 0, 0) % 16 == 0);
+  for (int ranks = 2; ranks <= 32; ++ranks) {
+    for (const std::uint32_t stripes : stripe_counts) {
+      const device::ArenaShape shape = arena_shape(ranks, stripes);
+      CHECK_NOTHROW(device::check(shape));
+      CHECK(device::ArenaPlaces(shape).bytes() < (ranks <= 8 ? 39 : 57) * MiB);
+      CHECK(device::ArenaPlaces(shape).frames(0) % 16 == 0);
+      CHECK(scratch_bytes(shape) <= 8 * MiB);
+    }
+  }
 }
 
 }  // namespace

@@ -19,7 +19,7 @@ import device_processes_test as processes
 
 INT = 2  # ncclInt32
 SUM = 0  # ncclSum
-WAITS = "small calls between GPUs are co-resident kernels"
+WAITS = "calls between GPUs are co-resident kernels"
 
 
 class Rank(processes.Rank):

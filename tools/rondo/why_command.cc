@@ -14,6 +14,7 @@
 #include "tools/rondo/option_checks.h"
 #include "tools/rondo/predict.h"
 #include "tools/rondo/topology/options.h"
+#include "tools/rondo/why/device.h"
 #include "tools/rondo/why/report.h"
 
 namespace rondo::tool {
@@ -32,6 +33,7 @@ struct WhyInput {
   TopologyInput where{};
   int root = 0;
   bool apart = false;
+  bool device = false;
   std::string profile{};
   Costs costs = default_costs;
 };
@@ -96,8 +98,13 @@ void tell_why(WhyInput arguments) {
   const Call call = resolved(call_of(arguments), config);
   if (!arguments.transport.empty()) config.transport = arguments.transport;
   if (!arguments.algorithm.empty()) config.algorithm = arguments.algorithm;
-  const why::Facts facts = why::facts_here(config, around);
   const AlgorithmSelection selection(config.algorithm, "--algorithm or RONDO_ALGORITHM");
+  if (arguments.device) {
+    if (is_token(call.collective)) reject("a barrier has no buffers", "rondo why barrier");
+    std::fputs(why::report_on_devices(call, arguments.ranks, selection).c_str(), stdout);
+    return;
+  }
+  const why::Facts facts = why::facts_here(config, around);
   std::fputs(why::report(call, facts, selection, costs_of(arguments, call, facts)).c_str(), stdout);
 }
 
@@ -133,13 +140,17 @@ void add_why(CLI::App& program) {
       ->check(CLI::IsMember({"type", "wide"}));
   command->add_flag("--apart", arguments->apart,
                     "each rank runs on its own machine, one like this");
+  command->add_flag("--device", arguments->device,
+                    "buffers are in GPU memory, each rank has a GPU, and these reach each other");
   CLI::Option* const profile =
       command->add_option("--profile", arguments->profile,
                           "what `rondo calibrate` measured, instead of alpha, beta and gamma");
   add_costs(*command, arguments->costs, "for the predictions: ", profile);
   for (const char* own : {"--hosts", "--topology"})  // these have costs of their own
-    for (const char* other : {"--apart", "--profile", "--alpha", "--beta", "--gamma"})
+    for (const char* other : {"--apart", "--profile", "--alpha", "--beta", "--gamma", "--device"})
       command->get_option(own)->excludes(command->get_option(other));
+  for (const char* other : {"--apart", "--profile", "--transport"})
+    command->get_option("--device")->excludes(command->get_option(other));
   command->callback([arguments] { tell_why(*arguments); });
 }
 

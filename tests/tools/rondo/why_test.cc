@@ -5,6 +5,7 @@
 #include "tests/catch.h"
 #include "tests/support/program.h"
 #include "tools/rondo/predict.h"
+#include "tools/rondo/why/device.h"
 #include "tools/rondo/why/report.h"
 
 using namespace rondo;
@@ -137,6 +138,33 @@ TEST_CASE("beyond the hosts that were measured, the choice goes by the times tha
   const std::size_t starred = text.find("\n* ");
   REQUIRE(starred != std::string::npos);
   has(text.substr(starred, text.find('\n', starred + 1) - starred), " 1.00x");
+}
+
+TEST_CASE("between GPUs: by hand, by a program, or by copies") {
+  const auto on_devices = [](const Call& call, std::string_view algorithm = {}) {
+    return why::report_on_devices(call, 8, AlgorithmSelection(algorithm, "a test"));
+  };
+  has(on_devices(all_reduce(64)), "one_shot");
+  has(on_devices(all_reduce(16 << 10)), "two_shot: each rank adds up a part");
+  const std::string large = on_devices(all_reduce(16 << 20));
+  has(large, "all_reduce of 16777216 x float32 between 8 GPUs, one for each rank\n");
+  has(large, "algorithm   two_shot\n");
+  has(large, "blocks      up to 32 of 256 threads");
+  has(large, "messages    frames of 64 KiB\n");
+  has(large, "slices      4 passes, each of up to 64 KiB");
+  has(on_devices(all_reduce(16 << 20), "ring"), "algorithm   ring\n");
+  Call average = all_reduce(16 << 20);
+  average.type = average.accumulate = DataType::int32;
+  average.op = ReduceOperator::avg;
+  has(on_devices(average, "ring"), "averages of integers");
+  has(on_devices({.count = 1000, .collective = Collective::all_gather}),
+      "packets that carry their flags");
+  CHECK_THROWS_AS(on_devices(all_reduce(64),
+                             "all_reduce:^one_shot,two_shot,direct,ring,"
+                             "bidirectional_ring,circulant,double_tree,"
+                             "recursive_doubling,binomial_tree,chain,"
+                             "hierarchical"),
+                  Error);
 }
 
 TEST_CASE("an impossible call is an error") {

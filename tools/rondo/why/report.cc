@@ -8,19 +8,13 @@
 #include "tools/rondo/format.h"
 #include "tools/rondo/predict.h"
 #include "tools/rondo/topology/options.h"
+#include "tools/rondo/why/item.h"
 
 namespace rondo::tool::why {
 namespace {
 
-constexpr std::size_t width = 80;
-constexpr std::size_t indent = 12;
 /// Steps of all rows together, whose simulation takes less than a second.
 constexpr std::uint64_t most_simulated = 200'000;
-
-/// "label      text", wrapped.
-std::string item(const std::string& label, const std::string& text) {
-  return wrapped(padded(label, indent - 1), words_of(text), indent, width);
-}
 
 std::string transport_text(const Facts& facts) {
   if (facts.transport.empty()) return "none: there is one rank";

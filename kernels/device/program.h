@@ -1,0 +1,119 @@
+// DeviceProgram: one rank's lowered program, packed into bytes that hold no pointer and no size. It
+// is made once for a schedule (encode.h) and copied to the device, where every call finds it.
+//
+//   DeviceProgram | LaneEntry per lane | ChannelEntry ... | DeviceOp ... | DeviceOperand ...
+//
+// Sizes: what a call adds to it. They are a kernel's arguments, so a captured graph keeps them.
+//
+// Passes: stripe s moves slices p * stripes + s of every chunk in pass p. Every op of every pass
+// moves a message, even an empty one. So the number of a message follows from pass and op alone.
+#pragma once
+
+#include "core/schedule/parts.h"
+#include "core/schedule/step.h"
+#include "kernels/device/arena.h"
+#include "kernels/device/combine.h"
+#include "rondo/types.h"
+
+namespace rondo::device {
+
+/// How the messages of a call travel.
+enum class Protocol : std::uint8_t {
+  low_latency,  ///< 4 bytes of data beside 4 bytes of flag: no fence, half the bandwidth
+  bulk,         ///< whole frames, published by a release and taken after an acquire
+};
+
+/// Where an array begins, in bytes from the start of the program, and its entries.
+struct ProgramArray {
+  std::uint32_t begin = 0;
+  std::uint32_t count = 0;
+};
+
+struct DeviceProgram {
+  std::uint32_t bytes = 0;  ///< of the whole program
+  std::uint32_t rank = 0;
+  std::uint32_t lanes = 1;
+  std::uint32_t chunks = 0;
+  std::uint32_t scratch_slots = 0;
+  ProgramArray lane_entries{};
+  ProgramArray channels{};
+  ProgramArray ops{};
+  ProgramArray operands{};
+};
+static_assert(sizeof(DeviceProgram) == 52, "packed: host and device agree on it");
+
+/// The part of ops and channels that one lane uses.
+struct LaneEntry {
+  std::uint32_t first_op = 0;
+  std::uint32_t ops = 0;
+  std::uint32_t first_channel = 0;
+  std::uint32_t channels = 0;
+};
+static_assert(sizeof(LaneEntry) == 16);
+
+/// What one pass of a lane sends to a peer and receives from it.
+struct ChannelEntry {
+  std::uint32_t peer = 0;
+  std::uint32_t sent = 0;
+  std::uint32_t received = 0;
+};
+static_assert(sizeof(ChannelEntry) == 12);
+
+/// A message's place in the order of its channel.
+struct MessageNumber {
+  std::uint32_t index = 0;     ///< within a pass
+  std::uint32_t per_pass = 0;  ///< messages a pass
+
+  constexpr std::uint64_t step(std::uint64_t before, std::uint64_t pass) const {
+    return before + pass * per_pass + index;
+  }
+};
+
+struct DeviceOp {
+  std::uint32_t first_operand = 0;
+  std::uint32_t operands = 0;
+  std::int32_t out_peer = -1;  ///< < 0: no message leaves
+  MessageNumber out{};
+  std::uint32_t number = 0;    ///< in the program, for people
+  std::uint16_t writes = 0;    ///< 1: `into` is valid
+  std::uint16_t adds_all = 0;  ///< 1: it adds the contributions of all ranks
+  Chunk into{};
+  std::uint32_t extent_first = 0;
+  std::uint32_t extent_count = 0;
+};
+static_assert(sizeof(DeviceOp) == 48);
+
+struct DeviceOperand {
+  std::int32_t peer = -1;  ///< >= 0: a message of this rank
+  MessageNumber in{};
+  Chunk chunk{};
+};
+static_assert(sizeof(DeviceOperand) == 24);
+
+/// The longest list of operands of one op: a team keeps their places beside each other.
+inline constexpr std::uint32_t most_operands = 64;
+
+/// The sizes of one call, equal on all ranks but for what begins at a rank's own elements and
+/// `recipe.before`.
+struct Sizes {
+  Recipe recipe{};
+  Protocol protocol = Protocol::bulk;
+  std::uint8_t element_bytes = 1;
+  std::uint32_t stripes = 1;  ///< in use by this call, of each lane
+  std::uint64_t passes = 0;
+  std::uint64_t slice = 0;        ///< elements of a chunk that a stripe moves in a pass, at most
+  std::uint64_t count = 0;        ///< elements of a block
+  Parts parts{};                  ///< of a block
+  std::uint64_t input_begin = 0;  ///< first element that the user's input holds
+  std::uint64_t output_begin = 0;
+  ArenaShape arena{};
+
+  /// First element of `chunk`; after the last one, the end of the index space.
+  constexpr std::uint64_t offset(std::uint32_t chunk) const {
+    const std::uint32_t block = chunk / parts.parts;
+    const std::uint32_t part = chunk % parts.parts;
+    return block * count + (part == 0 ? 0 : parts.begin(part));
+  }
+};
+
+}  // namespace rondo::device

@@ -1,0 +1,80 @@
+#include "tools/rondo/why/device.h"
+
+#include "core/resident/form.h"
+#include "core/resident/programs.h"
+#include "kernels/device/calls.h"
+#include "tools/rondo/format.h"
+#include "tools/rondo/why/item.h"
+
+namespace rondo::tool::why {
+namespace {
+
+std::string kernel_text(const std::string& what) {
+  return "one kernel on each rank, which waits for the kernels of the others: " + what;
+}
+
+std::string blocks_text(std::uint32_t blocks) {
+  return std::to_string(blocks) + " of " + std::to_string(device::resident_threads) + " threads";
+}
+
+std::string by_hand(const resident::Choice& choice) {
+  const bool one = choice.small == device::SmallAlgorithm::one_shot;
+  return item("path", kernel_text("an all-reduce written by hand")) +
+         item("algorithm", one ? "one_shot: the input goes to all ranks, each adds all up"
+                               : "two_shot: each rank adds up a part and sends it to all") +
+         item("why", "the message is small: one trip with all data, or two with less") +
+         item("blocks", blocks_text(choice.stripes)) +
+         item("messages", "packets that carry their flags");
+}
+
+std::string by_program(const resident::Choice& choice, const Call& call, const Topology& around) {
+  const device::ArenaShape shape = resident::arena_shape(around.ranks, resident::most_stripes);
+  resident::Programs programs(0, around, shape);
+  const resident::StoredProgram& program =
+      programs.find(choice.composition, call.root, [](std::size_t, auto) {});
+  const device::Sizes sizes = programs.sizes_of(program, call);
+  const auto lanes = static_cast<std::uint32_t>(program.schedule.lanes);
+  const bool usual = choice.composition.name() == resident::default_algorithm(call.collective);
+  const double slice = static_cast<double>(sizes.slice * size_of(call.type));
+  return item("path", kernel_text("the program of a schedule")) +
+         item("algorithm", choice.composition.name()) +
+         item("why", usual ? "the default between GPUs: in the fewest rounds"
+                           : "RONDO_ALGORITHM or --algorithm allows it, and not the default") +
+         item("blocks", "up to " + blocks_text(lanes * sizes.stripes) +
+                            ", fewer where other communicators have taken the GPU's") +
+         item("messages", sizes.protocol == device::Protocol::bulk
+                              ? "frames of " + size_text(shape.frame_bytes)
+                              : std::string("packets that carry their flags")) +
+         item("slices", std::to_string(sizes.passes) + (sizes.passes == 1 ? " pass" : " passes") +
+                            ", each of up to " + size_text(slice) + " of a chunk for each block");
+}
+
+std::string by_copies(const Call& call) {
+  const bool wide = call.accumulate != call.type;
+  return item("path", "copies and kernels that wait for nothing, ordered by flags in streams") +
+         item("why", wide ? "numbers are accumulated in " + std::string(name(call.accumulate))
+                          : "averages of integers are divided once, and this algorithm adds step "
+                            "by step");
+}
+
+}  // namespace
+
+std::string report_on_devices(const Call& call, int ranks, const AlgorithmSelection& selection) {
+  const Topology around{.ranks = ranks, .one_machine = true, .direct = true};
+  const std::string title = std::string(name(call.collective)) + " of " +
+                            std::to_string(call.count) + " x " + std::string(name(call.type)) +
+                            " between " + std::to_string(ranks) + " GPUs, one for each rank\n\n";
+  if (ranks == 1) return title + item("path", "none: the call copies input to output");
+  const resident::Choice choice = resident::choose(call, around, selection);
+  switch (choice.form) {
+    case resident::Form::small:
+      return title + by_hand(choice);
+    case resident::Form::program:
+      return title + by_program(choice, call, around);
+    case resident::Form::finite:
+      break;
+  }
+  return title + by_copies(call);
+}
+
+}  // namespace rondo::tool::why
