@@ -8,10 +8,10 @@
 //                   a word is written and read as a whole.
 //
 // Scope is the system: a peer may be another device or the host. On the device these are PTX
-// instructions of the memory model (sm_70 and later), on the host std::atomic_ref. There are no
-// bare fences, which ThreadSanitizer does not know. Data that an acquire has made visible must be
-// read by ordinary loads, never by the read-only path (ld.global.nc, __ldg), which bypasses the
-// model.
+// instructions of the memory model (sm_70 and later), on the host std::atomic_ref. Tests put a weak
+// memory there (tests/device/weak_accesses.h). There are no bare fences, which ThreadSanitizer does
+// not know. Data that an acquire has made visible must be read by ordinary loads, never by the
+// read-only path (ld.global.nc, __ldg), which bypasses the model.
 #pragma once
 
 #include "kernels/device/portable.h"
@@ -73,7 +73,7 @@ __device__ inline bool exchange_if(std::uint64_t* word, std::uint64_t expected,
 /// Pauses between two looks at a word that has not changed, so that other warps run.
 __device__ inline void pause() {}
 
-#else
+#elif !defined(RONDO_DEVICE_MEMORY)
 
 inline std::atomic_ref<std::uint64_t> atomic(const std::uint64_t* word) {
   // atomic_ref<const T> comes with C++26; a load writes nothing.
@@ -91,6 +91,14 @@ inline std::uint64_t load_relaxed(const std::uint64_t* word) {
 inline void store_relaxed(std::uint64_t* word, std::uint64_t value) {
   atomic(word).store(value, std::memory_order_relaxed);
 }
+inline bool exchange_if(std::uint64_t* word, std::uint64_t expected, std::uint64_t value) {
+  return atomic(word).compare_exchange_strong(expected, value, std::memory_order_relaxed);
+}
+inline void pause() { std::this_thread::yield(); }
+
+#endif
+
+#ifndef __CUDACC__
 inline WordPair load_pair_relaxed(const WordPair* pair) {
   return {load_relaxed(&pair->low), load_relaxed(&pair->high)};
 }
@@ -98,11 +106,6 @@ inline void store_pair_relaxed(WordPair* pair, WordPair value) {
   store_relaxed(&pair->low, value.low);
   store_relaxed(&pair->high, value.high);
 }
-inline bool exchange_if(std::uint64_t* word, std::uint64_t expected, std::uint64_t value) {
-  return atomic(word).compare_exchange_strong(expected, value, std::memory_order_relaxed);
-}
-inline void pause() { std::this_thread::yield(); }
-
 #endif
 
 }  // namespace rondo::device

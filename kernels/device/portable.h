@@ -17,11 +17,16 @@
 #define RONDO_UNROLL
 #endif
 
+#ifdef RONDO_DEVICE_MEMORY  // a test's own memory: the accesses of this file, and of fences.h
+#include RONDO_DEVICE_MEMORY
+#endif
+
 namespace rondo::device {
 
 // Every ordinary access of memory that other threads reach, but for what nobody writes during a
 // call, is one of these. fences.h has the others.
 
+#ifndef RONDO_DEVICE_MEMORY
 /// One whole vector from memory that is aligned to it: a single access on the device.
 template <class V>
 RONDO_DEVICE inline V load_vector(const std::byte* at) {
@@ -41,7 +46,9 @@ RONDO_DEVICE inline void store_vector(std::byte* at, const V& value) {
   std::memcpy(at, &value, sizeof(V));
 #endif
 }
-/// The same for one value of a known type.
+#endif
+
+/// One value of a known type.
 template <class T>
 RONDO_DEVICE inline T load_plain(const T* at) {
   return load_vector<T>(reinterpret_cast<const std::byte*>(at));

@@ -49,4 +49,13 @@ void run_teams(
     const std::function<void(HostTeam&, std::uint32_t)>& work,
     const std::function<void()>& meanwhile = [] {});
 
+/// run_teams(), or another way to run as many.
+using RunTeams =
+    std::function<void(std::uint32_t teams, std::uint32_t threads,
+                       const std::function<void(HostTeam&, std::uint32_t number)>& work)>;
+inline void run_on_host(std::uint32_t teams, std::uint32_t threads,
+                        const std::function<void(HostTeam&, std::uint32_t)>& work) {
+  run_teams(teams, threads, work);
+}
+
 }  // namespace rondo::device::test

@@ -3,85 +3,17 @@
 
 #include <vector>
 
-#include "algorithms/table.h"
-#include "core/schedule/reference.h"
-#include "kernels/cpu/reduce.h"
 #include "tests/catch.h"
-#include "tests/device/host_group.h"
-#include "tests/device/placed.h"
+#include "tests/device/small_calls.h"
 #include "tests/sanitizers.h"
 
 namespace rondo::device::test {
 namespace {
 
-struct Case {
-  SmallAlgorithm algorithm;
-  std::uint64_t count;
-  DataType type = DataType::float32;
-  ReduceOperator op = ReduceOperator::sum;
-  std::uint32_t stripes = 1;
-  bool in_place = false;
-  std::uint32_t threads = 2;
-};
-
-ArenaShape mailboxes(int ranks) {
-  return {.ranks = static_cast<std::uint32_t>(ranks),
-          .stripes = 2,
-          .packet_stripes = 2,
-          .frame_bytes = 16,
-          .packets = 1,
-          .mailbox = 64,
-          .flag_period = 32,
-          .wipe_interval = 4};
-}
-
-std::vector<Bytes> run(HostGroup& group, const Case& c, const std::vector<Bytes>& inputs) {
-  const std::size_t ranks = inputs.size();
-  std::vector<Placed> in, out;
-  std::vector<SmallCall> calls;
-  for (std::size_t rank = 0; rank < ranks; ++rank) {
-    in.emplace_back(inputs[rank], 0);
-    out.emplace_back(c.in_place ? inputs[rank] : Bytes(inputs[rank].size()), 0);
-    group.control(static_cast<int>(rank)).patience = ample_patience;
-    SmallCall& call = calls.emplace_back();
-    call.input = c.in_place ? out.back().data() : in.back().data();
-    call.output = out.back().data();
-    call.arenas = group.arenas();
-    call.control = &group.control(static_cast<int>(rank));
-    call.arena = group.shape();
-    call.rank = static_cast<std::uint32_t>(rank);
-    call.count = c.count;
-    call.recipe = {.type = c.type, .op = c.op};
-    if (c.op == ReduceOperator::avg && c.type >= DataType::float16)
-      call.recipe.before = 1.0 / static_cast<double>(ranks);
-    call.algorithm = c.algorithm;
-    call.stripes = c.stripes;
-  }
-  run_teams(static_cast<std::uint32_t>(ranks) * c.stripes, c.threads,
-            [&](HostTeam& team, std::uint32_t number) {
-              run_small(team, calls[number / c.stripes], number % c.stripes);
-            });
-  std::vector<Bytes> outputs;
-  for (std::size_t rank = 0; rank < ranks; ++rank) {
-    CHECK(group.control(static_cast<int>(rank)).failed == 0);
-    if (c.op == ReduceOperator::avg) divide(c.type, out[rank].data(), ranks, c.count);
-    outputs.push_back(out[rank].bytes());
-  }
-  return outputs;
-}
-
-void check(HostGroup& group, const Case& c, unsigned salt = 0) {
-  const auto ranks = static_cast<int>(group.shape().ranks);
-  const char* algorithm = c.algorithm == SmallAlgorithm::one_shot ? "one_shot" : "two_shot";
-  const Schedule schedule = find_algorithm(Collective::all_reduce, algorithm)->build(ranks, 0);
-  REQUIRE(c.count * size_of(c.type) <= small_capacity(group.shape(), c.algorithm, c.stripes));
-  const Call call{
-      .count = c.count, .collective = Collective::all_reduce, .type = c.type, .op = c.op};
-  const auto [inputs, expected] = expected_of({.call = call, .salt = salt}, schedule);
-  INFO(algorithm << " ranks " << ranks << " count " << c.count << " " << name(c.type) << " "
-                 << name(c.op) << " stripes " << c.stripes << (c.in_place ? " in place" : "")
-                 << ", " << c.threads << " threads");
-  REQUIRE(run(group, c, inputs) == expected);
+void check(HostGroup& group, const SmallCase& given, std::uint32_t threads = 2, unsigned salt = 0) {
+  REQUIRE(given.count * size_of(given.type) <=
+          small_capacity(group.shape(), given.algorithm, given.stripes));
+  REQUIRE(wrong_small_calls(group, {&given, 1}, threads, salt, run_on_host) == "");
 }
 
 constexpr SmallAlgorithm both[] = {SmallAlgorithm::one_shot, SmallAlgorithm::two_shot};
@@ -97,7 +29,7 @@ TEST_CASE("hand-written small all-reduces equal their schedules") {
         check(
             group,
             {algorithm, count, DataType::float32, ReduceOperator::sum, 1 + turn % 2, turn % 3 == 0},
-            turn);
+            2, turn);
         ++turn;
       }
     }
@@ -123,8 +55,8 @@ TEST_CASE("hand-written small all-reduces by teams wider than a warp") {
       for (const SmallAlgorithm algorithm : both) {
         for (const std::uint32_t threads : {32, 40}) {
           const std::uint32_t stripes = 1 + static_cast<std::uint32_t>(count % 2);
-          check(group, {algorithm, count, DataType::float32, ReduceOperator::sum, stripes, false,
-                        threads});
+          check(group, {algorithm, count, DataType::float32, ReduceOperator::sum, stripes},
+                threads);
         }
       }
     }
@@ -138,7 +70,7 @@ TEST_CASE("both mailboxes of a pair are wiped, whatever the depth of the channel
   for (int call = 0; call < 100; ++call) {
     // Packets that were last written a period of flags ago.
     const std::uint64_t count = call % 32 == 1 ? 64 : 1;
-    check(group, {SmallAlgorithm::one_shot, count}, static_cast<unsigned>(call));
+    check(group, {SmallAlgorithm::one_shot, count}, 2, static_cast<unsigned>(call));
   }
 }
 

@@ -1,0 +1,46 @@
+// The device executor on a weak memory: every algorithm, both protocols and the mailboxes.
+#include "algorithms/table.h"
+#include "tests/catch.h"
+#include "tests/device/weak_suite.h"
+#include "tests/sanitizers.h"
+
+namespace rondo::device::test {
+namespace {
+
+constexpr std::uint64_t program_seeds = rondo::test::is_sanitized ? 2 : 8;
+constexpr std::uint64_t small_seeds = rondo::test::is_sanitized ? 8 : 40;
+
+void check_programs(const Algorithm& row, int ranks) {
+  const int root = info(row.collective).has_root ? ranks / 2 : 0;
+  ProgramRunner runner(row, ranks, root, weak_patience);
+  const std::vector<ProgramCase> calls = weak_programs(row);
+  for (std::uint64_t seed = 0; seed < program_seeds; ++seed) {
+    const WeakRun run{.seed = seed};
+    WeakRunner weak(run);
+    const auto threads = static_cast<std::uint32_t>(1 + (seed + 1) % 3);
+    REQUIRE(weak.wrong(runner.wrong(calls, threads, weak.run_teams())) == "");
+  }
+}
+
+TEST_CASE("on a weak memory, every algorithm equals the reference") {
+  for (const Algorithm& row : algorithms()) {
+    for (const int ranks : {2, 3, 4, 5}) check_programs(row, ranks);
+  }
+}
+
+TEST_CASE("on a weak memory, small all-reduces by hand equal their schedules") {
+  const std::vector<SmallCase> calls = weak_small_calls();
+  for (const int ranks : {2, 3, 4, 5}) {
+    HostGroup group(mailboxes(ranks));
+    for (std::uint64_t seed = 0; seed < small_seeds; ++seed) {
+      const WeakRun run{.seed = seed};
+      WeakRunner weak(run);
+      const auto threads = static_cast<std::uint32_t>(1 + (seed + 1) % 3);
+      REQUIRE(weak.wrong(wrong_small_calls(group, calls, threads, static_cast<unsigned>(seed),
+                                           weak.run_teams(), weak_patience)) == "");
+    }
+  }
+}
+
+}  // namespace
+}  // namespace rondo::device::test
