@@ -6,6 +6,7 @@
 #include "core/base/log.h"
 #include "core/cuda/handles.h"
 #include "core/cuda/kernels.h"
+#include "core/cuda/memory_operations.h"
 #include "core/cuda/spares.h"
 
 namespace rondo::cuda {
@@ -38,6 +39,7 @@ struct Release {
       Kernels::forget(context);
       ResidentKernels::forget(context);
       Spares::forget(context);
+      forget_memory_operations(context);
     } catch (const std::exception& error) {
       log(LogLevel::info, -1,
           "while giving back the context of device " + std::to_string(device) + ": " + error.what(),

@@ -39,11 +39,10 @@ void forgotten(void* data) {
 DeviceCalls::DeviceCalls(std::shared_ptr<Watcher> watcher)
     : watcher_(std::move(watcher)),
       context_(watcher_->heap().context()),
-      windows_(watcher_->heap()),
-      message_state_(watcher_->heap().ranks()) {
+      windows_(watcher_->heap()) {
   const cuda::CurrentContext current(context_);
   orders_.emplace(context_);
-  message_state_.scratch = cuda::make_event();
+  message_state_.emplace(watcher_->heap().ranks());
 }
 
 std::shared_ptr<DeviceCalls> DeviceCalls::make(
@@ -92,16 +91,16 @@ DeviceCalls::~DeviceCalls() {
   try {
     finish();
     const cuda::CurrentContext current(context_);
-    message_state_.streams.clear();
-    message_state_.scratch.reset();
+    message_state_->sides.close();
+    message_state_->scratch.reset();
     windows_.close();
     orders_->close();
   } catch (const std::exception& error) {
     log(LogLevel::info, -1, std::string("while giving events back: ") + error.what(),
         LogSubsystem::destroy);
     // What the context had is gone with it: it must not be touched any more.
-    for (cuda::OwnedStream& stream : message_state_.streams) (void)stream.release();
-    (void)message_state_.scratch.release();
+    message_state_->sides.abandon();
+    (void)message_state_->scratch.release();
     windows_.abandon();
     orders_->abandon();
   }
@@ -285,7 +284,7 @@ void DeviceCalls::begin(std::vector<stream::Request> group, const std::vector<bo
     const std::uint64_t number = current_.capture ? 0 : watcher_->next();
     Waiting waiting = waiting_for(messages, heap.rank());
     note_in_trace(messages);
-    current_.messages.emplace(heap, std::move(messages), message_state_, number);
+    current_.messages.emplace(heap, std::move(messages), *message_state_, number);
     enter(std::move(waiting), number);
   });
 }

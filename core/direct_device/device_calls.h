@@ -149,7 +149,7 @@ class DeviceCalls {
     bool released = false;  ///< no peer reads this rank's after a failure; under mutex
   } withdrawal_{};
   int turn_ = 0;  ///< half of the next call's first slice
-  MessageState message_state_;
+  std::optional<MessageState> message_state_{};
   std::optional<stream::Orders> orders_{};
 };
 

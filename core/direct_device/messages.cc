@@ -53,9 +53,8 @@ void Messages::choose_streams() {
     kind.stream = stream();
     const bool apart = kind.pieces.size() > slots || (!kind.sends && receives > 1);
     if (kinds_.size() == 1 || !apart) continue;
-    if (taken == state_.streams.size()) state_.streams.push_back(cuda::make_stream());
-    kind.stream = state_.streams[taken++].get();
-    streams_.push_back(kind.stream);
+    kind.stream = state_.sides.of(taken++);
+    if (std::ranges::find(streams_, kind.stream) == streams_.end()) streams_.push_back(kind.stream);
   }
 }
 

@@ -13,8 +13,9 @@
 //   there is only one receive, it follows them there.
 // - Longer sends, and receives from several peers, have streams of their own, because only their
 //   peer may hold them up. A kind that is alone needs none.
-// - A driver may still run several streams one after the other. Then the order of rounds keeps
-//   groups of equal messages, such as all-to-alls, going: send 0, 1, 2, 3, receive 0, send 4,
+// - Several kinds share a stream where there are more of them than side_streams.h has, and a driver
+//   may run several streams one after the other. Then the order of rounds keeps groups of equal
+//   messages, such as all-to-alls, going: send 0, 1, 2, 3, receive 0, send 4,
 //   receive 1, ... A send waits for nothing that comes later on any rank.
 //
 // Like all signals, these are balanced when both sides have passed a message, so a captured group
@@ -26,22 +27,25 @@
 
 #include "core/direct_device/signals.h"
 #include "core/stream/request.h"
+#include "core/stream/side_streams.h"
 
 namespace rondo::direct_device {
 
 /// What a communicator's groups of messages have in common.
 struct MessageState {
+  /// Streams of the current context. Throws CudaError.
   explicit MessageState(int ranks)
       : sent(static_cast<std::size_t>(ranks)),
         received(static_cast<std::size_t>(ranks)),
         pieces_sent(static_cast<std::size_t>(ranks)),
-        pieces_received(static_cast<std::size_t>(ranks)) {}
-  std::vector<std::size_t> sent;               ///< by peer: slot of the next slice
-  std::vector<std::size_t> received;           ///< likewise
-  std::vector<std::uint32_t> pieces_sent;      ///< by peer: so far, captured ones left out
-  std::vector<std::uint32_t> pieces_received;  ///< likewise
-  std::vector<cuda::OwnedStream> streams{};    ///< of kinds that need one
-  cuda::OwnedEvent scratch{};                  ///< of joins; set by the owner
+        pieces_received(static_cast<std::size_t>(ranks)),
+        sides(ranks) {}
+  std::vector<std::size_t> sent;                  ///< by peer: slot of the next slice
+  std::vector<std::size_t> received;              ///< likewise
+  std::vector<std::uint32_t> pieces_sent;         ///< by peer: so far, captured ones left out
+  std::vector<std::uint32_t> pieces_received;     ///< likewise
+  stream::SideStreams sides;                      ///< of kinds that need one
+  cuda::OwnedEvent scratch = cuda::make_event();  ///< of joins
 };
 
 class Messages {

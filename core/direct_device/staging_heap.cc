@@ -8,6 +8,8 @@
 #include "core/base/log.h"
 #include "core/base/threads.h"
 #include "core/cuda/links.h"
+#include "core/cuda/memory_operations.h"
+#include "core/direct_device/few_queues.h"
 #include "core/direct_device/reduce.h"
 #include "core/transport/host.h"
 
@@ -41,12 +43,11 @@ bool agrees(const detail::CommunicatorState& state, const std::vector<std::strin
   return first.empty();
 }
 
-/// Returns when it is zero. Not by the default stream, which may wait for other work.
-void clear(cuda::DevicePointer at, std::size_t bytes) {
+/// Returns when it is zero. `stream`: not the default one, which may wait for other work.
+void clear(cuda::DevicePointer at, std::size_t bytes, cuda::Stream stream) {
   if (bytes == 0) return;
-  const cuda::OwnedStream stream = cuda::make_stream();
-  check(driver().memset_async(at, 0, bytes, stream.get()), "cuMemsetD8Async");
-  check(driver().stream_synchronize(stream.get()), "cuStreamSynchronize");
+  check(driver().memset_async(at, 0, bytes, stream), "cuMemsetD8Async");
+  check(driver().stream_synchronize(stream), "cuStreamSynchronize");
 }
 
 /// Whole pages, so that copies stay aligned.
@@ -81,13 +82,8 @@ void free_behind(const cuda::SharedContext& context, Free free) {
 /// meanwhile no other thread can put anything into one (seen with driver 580 on an H200). The
 /// asynchronous form takes memory of cuMemAlloc, too (seen there), and does not wait. Where it is
 /// refused, the other one will do.
-int give_back(cuda::DevicePointer memory) {
-  cuda::Stream made = nullptr;
-  const int status = driver().stream_create(&made, cuda::stream_non_blocking);
-  const cuda::OwnedStream stream(made);
-  if (status == cuda::success && driver().mem_free_async(memory, made) == cuda::success)
-    return cuda::success;
-  return driver().mem_free(memory);
+void give_back(cuda::DevicePointer memory, cuda::Stream stream) {
+  if (driver().mem_free_async(memory, stream) != cuda::success) driver().mem_free(memory);
 }
 
 }  // namespace
@@ -102,6 +98,7 @@ std::string first_said(const std::vector<std::string>& said) {
 struct StagingHeap::Offer {
   int process = 0;            ///< Process::number
   std::uint64_t counted = 0;  ///< likewise
+  int queues = 0;             ///< queues_asked_for()
   bool reduces = false;
   std::uintptr_t flags_object = 0;  ///< rank 0's, for ranks of its process; there until all agree
   Exported memory{};
@@ -109,8 +106,8 @@ struct StagingHeap::Offer {
   std::string refusal{};  ///< why other processes cannot have the memory; empty: they can
 
   static void fields(auto& self, auto& archive) {
-    archive(self.process, self.counted, self.reduces, self.flags_object, self.memory, self.flags,
-            self.refusal);
+    archive(self.process, self.counted, self.queues, self.reduces, self.flags_object, self.memory,
+            self.flags, self.refusal);
   }
 };
 
@@ -130,7 +127,7 @@ StagingHeap::~StagingHeap() {
   if (is_needed) {
     driver().mem_free(own_);  // after all that streams hold
   } else {
-    give_back(own_);
+    give_back(own_, stream_.get());
   }
 }
 
@@ -164,17 +161,20 @@ Exported StagingHeap::take_segment() {
   server_ = std::make_unique<DescriptorServer>(std::move(files));
   Exported memory = export_segments(context_.get(), {range});
   memory.server = server_->name();
-  free_behind(context_, [memory = std::exchange(own_, range.begin)] {
-    check(give_back(memory), "cuMemFree");
-  });
+  const cuda::DevicePointer before = std::exchange(own_, range.begin);
+  if (driver().mem_free_async(before, stream_.get()) != cuda::success)
+    free_behind(context_, [before] { check(driver().mem_free(before), "cuMemFree"); });
   segment_.emplace(std::move(made));
   return memory;
 }
 
 StagingHeap::Offer StagingHeap::offer() {
+  cuda::require_batches(context_.get());
   Offer mine;
+  stream_ = cuda::make_stream();
   take_memory(mine);
-  clear(own_ + bytes_before_more(), more_);
+  clear(own_ + bytes_before_more(), more_, stream_.get());
+  mine.queues = queues_asked_for();
   const Process process = Process::mine();
   mine.process = process.number;
   mine.counted = process.counted;
@@ -227,10 +227,14 @@ std::unique_ptr<StagingHeap> StagingHeap::make(
     obstacle = error.what();
   }
   const std::vector<std::string> said = state->exchange(mine);
+  std::vector<int> queues;
   try {
     if (obstacle.empty() && std::ranges::none_of(said, &std::string::empty)) {
       std::vector<Offer> offers;
-      for (const std::string& bytes : said) offers.push_back(unpack<Offer>(bytes));
+      for (const std::string& bytes : said) {
+        offers.push_back(unpack<Offer>(bytes));
+        queues.push_back(offers.back().queues);
+      }
       heap->connect(offers, state->config().bootstrap_timeout);
       use(*heap);
     }
@@ -249,7 +253,19 @@ std::unique_ptr<StagingHeap> StagingHeap::make(
       "GPU buffers go from device to device (" + heap->links() + ")" +
           (heap->reduces() ? "" : ", except for reductions: a rank has no kernels"),
       LogSubsystem::p2p);
+  heap->warn_of_few_queues(queues);
   return heap;
+}
+
+/// `queues`: what each rank asked for. The first rank with too few tells for all.
+void StagingHeap::warn_of_few_queues(const std::vector<int>& queues) const {
+  for (int rank = 0; rank < static_cast<int>(queues.size()); ++rank) {
+    const std::string words = words_of_few_queues(queues[static_cast<std::size_t>(rank)], rank,
+                                                  ranks_, slots * slot_bytes_);
+    if (words.empty()) continue;
+    if (rank == rank_) log(LogLevel::warn, rank, words, LogSubsystem::p2p);
+    return;
+  }
 }
 
 std::string StagingHeap::links() const {
@@ -282,6 +298,7 @@ void StagingHeap::leave_unused() {
 
 void StagingHeap::abandon() {
   for (Mapped& each : mapped_) each.abandon();
+  (void)stream_.release();
   leave_memory();
   close();
 }

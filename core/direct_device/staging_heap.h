@@ -106,12 +106,14 @@ class StagingHeap {
   void leave_memory();
   /// Says what the others need to map what this rank has.
   Offer offer();
+  void warn_of_few_queues(const std::vector<int>& queues) const;
   /// How the ranks' devices reach each other, for people.
   std::string links() const;
   /// Maps what they have. Throws CudaError, Error{system}.
   void connect(const std::vector<Offer>& offers, std::chrono::milliseconds patience);
 
   const cuda::SharedContext context_;
+  cuda::OwnedStream stream_{};  ///< for what is done before the first call and after the last
   const int rank_;
   const int ranks_;
   const std::size_t slot_bytes_;

@@ -3,13 +3,20 @@
 #include <utility>
 
 #include "core/base/log.h"
+#include "core/cuda/memory_operations.h"
+#include "core/direct_device/staging_heap.h"
 
 namespace rondo::nccl {
 
 void StreamedCalls::prepare(State state) {
   if (state == nullptr) return;
   state_ = std::move(state);
-  prepare_through_host();
+  // No path but the one in place does without memory operations. So no rank goes on without them.
+  const std::string refused = direct_device::first_said(state_->exchange(prepare_through_host()));
+  if (!refused.empty()) {
+    throw cuda::CudaError(ErrorCode::system, refused,
+                          {.rank = state_->rank(), .remedy = cuda::memory_operations_remedy});
+  }
   enter_rendezvous();
   // Collective, so every rank does it, also one without a device.
   between_devices_ = direct_device::DeviceCalls::make(state_, traits_.context);
@@ -18,16 +25,19 @@ void StreamedCalls::prepare(State state) {
 
 /// Taking page-locked memory may wait for the device, and the device for a peer's call: better now
 /// than in a first call. Where it cannot be had, the first call says why.
-void StreamedCalls::prepare_through_host() {
-  if (traits_.context == nullptr) return;
+std::string StreamedCalls::prepare_through_host() {
+  if (traits_.context == nullptr) return {};
   try {
     through_host_ = stream::StreamCalls::make(state_, traits_.context);
     has_through_host_.store(true, std::memory_order_release);
     cuda::Kernels::of(traits_.context.get());  // likewise
+  } catch (const cuda::MemoryOperationsError& error) {
+    return error.message();
   } catch (const std::exception& error) {
     log(LogLevel::info, state_->rank(), std::string("GPU buffers: ") + error.what(),
         LogSubsystem::init);
   }
+  return {};
 }
 
 /// Called before work that ends when all ranks have come so far. Then each knows whether all meet.

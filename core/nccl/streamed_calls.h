@@ -4,6 +4,7 @@
 
 #include <atomic>
 #include <memory>
+#include <string>
 
 #include "core/direct_device/device_calls.h"
 #include "core/nccl/background.h"
@@ -20,7 +21,8 @@ class StreamedCalls {
   /// `traits` outlives it.
   explicit StreamedCalls(const Traits& traits) : traits_(traits) {}
 
-  /// Collective, once the communicator is made; null: this rank is in none.
+  /// Collective, once the communicator is made; null: this rank is in none. Throws CudaError on all
+  /// ranks where streams of one of them cannot write words and wait for them.
   void prepare(State state);
   /// Calls through the host. The first call's `stream` says which context the streams are of.
   /// Throws cuda::CudaError.
@@ -50,7 +52,8 @@ class StreamedCalls {
   void retire_between_devices();
 
  private:
-  void prepare_through_host();
+  /// Returns why streams cannot write words and wait for them; empty: they can, as far as is known.
+  std::string prepare_through_host();
   void enter_rendezvous();
   void join_orders();
 

@@ -8,10 +8,6 @@ using cuda::driver;
 Lane::Lane(std::size_t slot_bytes)
     : slot_bytes_(slot_bytes), memory_(head_bytes + depth * slot_bytes) {}
 
-void Lane::make_stream() {
-  if (stream_ == nullptr) stream_ = cuda::make_stream();
-}
-
 std::byte* Lane::slot(std::size_t slice) const {
   return memory_.data() + head_bytes + slice % depth * slot_bytes_;
 }

@@ -30,10 +30,6 @@ class Lane {
   std::byte* slot(std::size_t slice) const;
   /// Where a scalar of a reduction operator arrives with the slice, 8 bytes.
   std::byte* scalar(std::size_t slice) const;
-  /// Makes the stream for calls that go on beside others of their stream, unless it is there: a device
-  /// has few queues for its streams, so there are none in vain. Throws CudaError.
-  void make_stream();
-  cuda::Stream own_stream() const { return stream_.get(); }
 
   /// The stream's side, put into `stream`. The first says that the slice is in its slot. The second
   /// waits until it is done. The third, put straight after that wait, sets the flag back. All throw
@@ -52,11 +48,6 @@ class Lane {
 
   /// A stream may still need the memory when this is destroyed.
   void leave() { memory_.leave(); }
-  /// The context is gone, and the stream with it.
-  void abandon() {
-    leave();
-    (void)stream_.release();
-  }
 
  private:
   /// Written by a device and a processor in turn, so each flag has a cache line to itself.
@@ -73,7 +64,6 @@ class Lane {
 
   std::size_t slot_bytes_;
   cuda::PinnedMemory memory_;  ///< zeroed, so no flag is set at first
-  cuda::OwnedStream stream_;
 };
 
 }  // namespace rondo::stream

@@ -45,6 +45,7 @@ inline bool is_message(const Request& request) {
 /// numbered on from call to call.
 struct Kind {
   Lane* lane = nullptr;
+  cuda::Stream apart = nullptr;      ///< to go on beside other kinds
   std::vector<std::size_t> items{};  ///< indices within the batch, in their order
   std::size_t slices = 0;            ///< of all of them
   bool waits = false;                ///< any of them does, see Item

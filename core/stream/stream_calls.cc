@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "core/base/log.h"
+#include "core/cuda/memory_operations.h"
 #include "core/memory/device_blocks.h"
 #include "core/stream/buffers.h"
 #include "core/stream/entries.h"
@@ -68,7 +69,7 @@ bool enters_at_once(const Kind& kind) { return kind.slices <= Lane::depth && !ki
 /// this one brings about.
 cuda::Stream stream_of(const Batch& batch, const Kind& kind) {
   const bool apart = batch.kinds.size() > 1 && !enters_at_once(kind);
-  return apart ? kind.lane->own_stream() : batch.items.front().request.stream;
+  return apart ? kind.apart : batch.items.front().request.stream;
 }
 
 /// Calls `body` with the streams that its calls were made in, some of them several times.
@@ -86,10 +87,12 @@ void for_streams(const Batch& batch, const Body& body) {
 StreamCalls::StreamCalls(std::shared_ptr<detail::CommunicatorState> state,
                          cuda::SharedContext context)
     : context_(std::move(context)), worker_(std::make_shared<Worker>(std::move(state))) {
+  cuda::require_memory_operations(context_.get());
   const cuda::CurrentContext current(context_.get());
   device_ = cuda::current_device();
   collective_lane_ = std::make_unique<Lane>(collective_slot_bytes);
   add_lanes(usual_lanes(worker_->state().size()));
+  sides_.emplace(worker_->state().size());
   orders_.emplace(context_.get());
   scratch_ = cuda::make_event();
   worker_->watch(context_);
@@ -110,6 +113,7 @@ StreamCalls::~StreamCalls() {
     const cuda::CurrentContext current(context_.get());
     collective_lane_.reset();
     message_lanes_.clear();
+    sides_->close();
     orders_->close();
     scratch_.reset();
   } catch (const std::exception& error) {
@@ -121,8 +125,9 @@ StreamCalls::~StreamCalls() {
 
 /// What the context had is gone with it: it must not be touched any more.
 void StreamCalls::abandon() {
-  if (collective_lane_) collective_lane_->abandon();
-  for (const auto& lane : message_lanes_) lane->abandon();
+  if (collective_lane_) collective_lane_->leave();
+  for (const auto& lane : message_lanes_) lane->leave();
+  if (sides_) sides_->abandon();
   orders_->abandon();
   (void)scratch_.release();
 }
@@ -135,15 +140,10 @@ void StreamCalls::add_lanes(std::size_t messages) {
 void StreamCalls::prepare(const std::vector<Request>& requests) {
   const auto copies = own_copies(requests, worker_->state().rank());
   const std::size_t messages = count_message_kinds(requests) - (copies && !copies->empty() ? 2 : 0);
-  const bool has_collectives = !std::ranges::all_of(requests, is_message);
-  const std::size_t kinds = messages + (has_collectives ? 1 : 0);
-  if (messages <= message_lanes_.size() && kinds < 2) return;
+  if (messages <= message_lanes_.size()) return;
   // Also while a stream is captured: none of it goes into the graph, and the graph keeps the lanes.
   const cuda::CurrentContext current(context_.get());
   add_lanes(messages);
-  if (kinds < 2) return;  // see stream_of()
-  if (has_collectives) collective_lane_->make_stream();
-  for (std::size_t i = 0; i < messages; ++i) message_lanes_[i]->make_stream();
 }
 
 Kind& StreamCalls::kind_of(Batch& batch, const Request& request) const {
@@ -154,6 +154,7 @@ Kind& StreamCalls::kind_of(Batch& batch, const Request& request) const {
     messages += is_message(known) ? 1 : 0;
   }
   Kind& made = batch.kinds.emplace_back();
+  made.apart = sides_->of(batch.kinds.size() - 1);
   made.lane = is_message(request) ? message_lanes_[messages].get() : collective_lane_.get();
   return made;
 }

@@ -32,6 +32,7 @@
 #include <vector>
 
 #include "core/stream/order.h"
+#include "core/stream/side_streams.h"
 #include "core/stream/traced.h"
 #include "core/stream/worker.h"
 
@@ -116,6 +117,7 @@ class StreamCalls {
   const std::shared_ptr<Worker> worker_;
   std::unique_ptr<Lane> collective_lane_{};
   std::vector<std::unique_ptr<Lane>> message_lanes_{};
+  std::optional<SideStreams> sides_{};
   std::optional<Orders> orders_{};
   cuda::OwnedEvent scratch_{};                    ///< of join()
   std::shared_ptr<Batch> putting_{};              ///< between begin() and end(), as `traced_`

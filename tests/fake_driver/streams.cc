@@ -4,6 +4,7 @@
 #include <atomic>
 #include <chrono>
 #include <cstdint>
+#include <cstdlib>
 #include <cstring>
 #include <map>
 #include <memory>
@@ -72,6 +73,18 @@ void wait_for_value(cuda::Context context, cuda::DevicePointer address, unsigned
   const Touch touch(context);
   while (touch.works() && word(address).load(std::memory_order_acquire) != value)
     std::this_thread::sleep_for(std::chrono::microseconds(5));
+}
+
+/// FAKE_MEMORY_OPERATIONS
+bool memory_operations_are(const char* what) {
+  const char* const set = std::getenv("FAKE_MEMORY_OPERATIONS");
+  return set != nullptr && std::string(set) == what;
+}
+
+constexpr int not_supported = 801;
+
+void write_value(cuda::DevicePointer address, unsigned value) {
+  if (!memory_operations_are("lost")) word(address).store(value, std::memory_order_release);
 }
 
 /// From here on this is another context. With the driver's mutex held.
@@ -266,6 +279,7 @@ int cuMemsetD8Async(DevicePointer to, unsigned char value, std::size_t bytes, St
 int cuStreamWaitValue32_v2(Stream stream, DevicePointer address, unsigned value, unsigned flags) {
   std::unique_lock<std::mutex> entry;
   if (const int status = enter_stream("cuStreamWaitValue32", stream, entry)) return status;
+  if (memory_operations_are("refused")) return not_supported;
   if (reachable(address, 4) == nullptr || flags != rondo::cuda::wait_value_equal)
     return invalid_value;
   const Stream real = resolve(stream);
@@ -276,15 +290,16 @@ int cuStreamWriteValue32_v2(Stream stream, DevicePointer address, unsigned value
                             unsigned /*flags*/) {
   std::unique_lock<std::mutex> entry;
   if (const int status = enter_stream("cuStreamWriteValue32", stream, entry)) return status;
+  if (memory_operations_are("refused")) return not_supported;
   if (reachable(address, 4) == nullptr) return invalid_value;
-  return put_touching(resolve(stream),
-                      [=] { word(address).store(value, std::memory_order_release); });
+  return put_touching(resolve(stream), [=] { write_value(address, value); });
 }
 
 int cuStreamBatchMemOp_v2(Stream stream, unsigned count, rondo::cuda::MemoryOperation* operations,
                           unsigned flags) {
   std::unique_lock<std::mutex> entry;
   if (const int status = enter_stream("cuStreamBatchMemOp", stream, entry)) return status;
+  if (memory_operations_are("refused") || memory_operations_are("unbatched")) return not_supported;
   constexpr unsigned too_many = 256;  // the manual: "must be less than 256"
   if (count == 0 || count >= too_many || flags != 0) return invalid_value;
   const std::vector<rondo::cuda::MemoryOperation> all(operations, operations + count);
@@ -303,7 +318,7 @@ int cuStreamBatchMemOp_v2(Stream stream, unsigned count, rondo::cuda::MemoryOper
         continue;
       }
       const Touch touch(context);
-      if (touch.works()) word(each.address).store(value, std::memory_order_release);
+      if (touch.works()) write_value(each.address, value);
     }
   });
 }

@@ -10,20 +10,11 @@
 #include "tests/catch.h"
 #include "tests/nccl/between_devices.h"
 #include "tests/nccl/kernels.h"
+#include "tests/nccl/queues.h"
 #include "tests/nccl/together.h"
 
 namespace rondo::test {
 namespace {
-
-/// Streams that are made while it lives share so many queues of their context.
-/// On a real GPU it does nothing.
-class SharedQueues {
- public:
-  explicit SharedQueues(std::size_t queues) { fake_share_queues(queues); }
-  ~SharedQueues() { fake_share_queues(0); }
-  SharedQueues(const SharedQueues&) = delete;
-  SharedQueues& operator=(const SharedQueues&) = delete;
-};
 
 /// Ranks that share device 0, which becomes this thread's. A thread waits `seconds` for the others:
 /// a minute is enough on any machine, and tests that wait in vain ask for less.

@@ -1,0 +1,84 @@
+// Streams that do not write words of host memory or wait for them: the ranks learn that when they
+// make a communicator, not in a call.
+#include <fstream>
+#include <sstream>
+
+#include "tests/catch.h"
+#include "tests/nccl/between_devices.h"
+
+namespace rondo::test {
+namespace {
+
+/// Makes device 6's context one in which nothing was tried out yet. In that of `other` all works.
+void begin_anew(int other) {
+  destroy(init_on({other, other}));
+  cuCtxSetCurrent(device_context(0));
+  fake_renew_context(device_context(6));
+}
+
+/// What each of two ranks gets that make a communicator. Rank 0's streams work. Those of rank 1 are as
+/// FAKE_MEMORY_OPERATIONS says.
+std::vector<std::string> texts_of_two(const char* operations) {
+  begin_anew(0);
+  ncclUniqueId id{};
+  expect(ncclGetUniqueId(&id));
+  std::vector<std::string> texts(2);
+  const Setting setting("FAKE_MEMORY_OPERATIONS", operations);
+  on_all_ranks(2, [&](int rank) {
+    cuCtxSetCurrent(device_context(rank == 1 ? 6 : 0));
+    ncclComm_t comm = NCCL_COMM_NULL;
+    const ncclResult_t result = ncclCommInitRank(&comm, 2, id, rank);
+    std::string& text = texts[static_cast<std::size_t>(rank)];
+    text = result == ncclUnhandledCudaError ? ncclGetLastError(nullptr) : "no CUDA error";
+    if (result == ncclSuccess) ncclCommAbort(comm);
+  });
+  return texts;
+}
+
+TEST_CASE("no communicator is made where streams of one rank do not write and wait for words",
+          "[fake]") {
+  struct Row {
+    const char* operations;
+    const char* words;
+  };
+  const Row row =
+      GENERATE(Row{"refused", "rank 1: cuStreamWriteValue32 failed with CUDA error 801"},
+               Row{"lost", "rank 1: cuStreamWriteValue32 had no effect"});
+  for (const std::string& text : texts_of_two(row.operations)) {
+    INFO(text);
+    CHECK(text.find(row.words) != std::string::npos);
+    CHECK(text.find("CUDA_VISIBLE_DEVICES=") != std::string::npos);
+  }
+}
+
+TEST_CASE("a driver that refuses memory operations is asked again for the next communicator",
+          "[fake]") {
+  for (const std::string& text : texts_of_two("refused")) CHECK(text != "no CUDA error");
+  check_destroyed(init_on({0, 6}), {every_collective(1000, 1).front()});
+  CHECK(fake_violations() == 0);
+}
+
+TEST_CASE("where a driver takes memory operations one at a time, calls go through the host",
+          "[fake]") {
+  const std::string path = RONDO_TEST_FOLDER "/unbatched.log";
+  std::remove(path.c_str());
+  begin_anew(5);
+  {
+    const Setting operations("FAKE_MEMORY_OPERATIONS", "unbatched");
+    const Setting level("NCCL_DEBUG", "INFO");
+    const Setting file("NCCL_DEBUG_FILE", path);
+    const std::vector<ncclComm_t> comms = init_on({5, 6});
+    const int before = fake_calls("cuLaunchHostFunc");
+    check_destroyed(comms, {every_collective(1000, 1).front()});
+    CHECK(fake_calls("cuLaunchHostFunc") > before);
+  }
+  destroy(init_all(1));  // which logs as the environment says again
+  std::ostringstream text;
+  text << std::ifstream(path).rdbuf();
+  INFO(text.str());
+  CHECK(text.str().find("GPU buffers go through the host's memory: rank 1: rondo: "
+                        "cuStreamBatchMemOp failed with CUDA error 801") != std::string::npos);
+}
+
+}  // namespace
+}  // namespace rondo::test
