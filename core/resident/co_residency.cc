@@ -1,5 +1,7 @@
 #include "core/resident/co_residency.h"
 
+#include <algorithm>
+
 namespace rondo::resident {
 namespace {
 
@@ -27,13 +29,14 @@ std::string obstacle_of(const std::vector<Candidate>& candidates, unsigned block
       return "rank " + std::to_string(rank) + ": " + candidates[rank].obstacle;
   }
   for (std::size_t rank = 0; rank < candidates.size(); ++rank) {
-    unsigned sharers = 0;
-    for (std::size_t other = 0; other < candidates.size(); ++other) {
-      if (candidates[other].device == candidates[rank].device) ++sharers;
-      if (other >= rank) continue;
+    for (std::size_t other = 0; other < rank; ++other) {
       if (std::string found = obstacle_between(candidates, other, rank); !found.empty())
         return found;
     }
+  }
+  for (std::size_t rank = 0; rank < candidates.size(); ++rank) {
+    const auto sharers = static_cast<unsigned>(
+        std::ranges::count(candidates, candidates[rank].device, &Candidate::device));
     const unsigned wanted = (candidates[rank].taken + blocks) * sharers;
     if (wanted <= candidates[rank].blocks / 2) continue;
     return "rank " + std::to_string(rank) + ": the device runs " +

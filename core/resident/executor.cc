@@ -41,6 +41,18 @@ bool has_mps(int device) {
   return status == cuda::success && enabled != 0;
 }
 
+/// Many blocks are taken only where as many are left for three more communicators.
+std::uint32_t blocks_wanted(std::uint32_t stripes) {
+  return stripes == least_stripes ? stripes : 4 * stripes;
+}
+
+/// What a communicator could have of a device that runs so many blocks, if it were alone.
+std::uint32_t most_stripes_of(unsigned blocks) {
+  const auto* const found = std::ranges::find_if(
+      stripe_counts, [&](std::uint32_t stripes) { return blocks_wanted(stripes) <= blocks / 2; });
+  return found == std::end(stripe_counts) ? least_stripes : *found;
+}
+
 /// The candidate for the current context, in which `budget` is taken.
 Candidate this_candidate(cuda::Context context, std::unique_ptr<BlockBudget>& budget) {
   const int device = cuda::current_device();
@@ -49,8 +61,9 @@ Candidate this_candidate(cuda::Context context, std::unique_ptr<BlockBudget>& bu
   candidate.device = uuid_of(device);
   candidate.shares = has_mps(device);
   candidate.blocks = cuda::ResidentKernels::of(context).blocks_at_once();
-  budget = std::make_unique<BlockBudget>(candidate.device, most_stripes);
-  candidate.taken = budget->taken() - most_stripes;
+  const std::uint32_t most = most_stripes_of(candidate.blocks);
+  budget = std::make_unique<BlockBudget>(candidate.device, most);
+  candidate.taken = budget->taken() - most;
   return candidate;
 }
 
@@ -108,8 +121,7 @@ std::shared_ptr<Executor> Executor::make(const std::shared_ptr<detail::Communica
   std::string obstacle;
   const std::vector<Candidate> candidates = exchange_values(state, mine);
   for (const std::uint32_t wanted : stripe_counts) {
-    // Many blocks only where as many are left for three more communicators.
-    obstacle = obstacle_of(candidates, wanted == least_stripes ? wanted : 4 * wanted);
+    obstacle = obstacle_of(candidates, blocks_wanted(wanted));
     if (obstacle.empty()) stripes = std::max(stripes, wanted);
   }
   if (!obstacle.empty()) {

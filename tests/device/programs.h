@@ -50,8 +50,8 @@ class ProgramRanks {
                     .root = schedule_.root};
     expected_ = expected_of({.call = call, .salt = salt}, schedule_);
     for (int rank = 0; rank < schedule_.ranks; ++rank) {
-      parts_.push_back(lowered.prepare(rank, given.count, given.type, given.op, given.protocol,
-                                       group.shape()));
+      parts_.push_back(
+          lowered.prepare(rank, given.count, given.type, given.op, given.protocol, group.shape()));
       place(group.context(rank), static_cast<std::size_t>(rank));
     }
   }
@@ -107,9 +107,7 @@ class ProgramRanks {
 class ProgramRunner {
  public:
   ProgramRunner(const Algorithm& row, int ranks, int root, std::uint64_t patience = ample_patience)
-      : row_(row),
-        lowered_(row, ranks, root),
-        group_(small_arena(lowered_)) {
+      : row_(row), lowered_(row, ranks, root), group_(small_arena(lowered_)) {
     for (int rank = 0; rank < ranks; ++rank) group_.control(rank).patience = patience;
   }
 

@@ -58,7 +58,7 @@ class Waiting(processes.Job):
         for ranks in (2, 4):
             said = self.run_ranks("add", ranks, DEVICES="own")
             self.check_all(said, WAITS)
-            self.check_all(said, "9 waited")
+            self.check_all(said, "12 waited")
             self.check_all(self.run_ranks("move", ranks, DEVICES="own"), WAITS)
         self.check_all(self.run_ranks("replay", 2, DEVICES="own"), WAITS)
 
@@ -67,7 +67,7 @@ class Waiting(processes.Job):
         said = self.run_ranks("add", 3, FAKE_MPS="1")
         self.check_all(said, WAITS)
         if "LIBCUDA_PATH" in os.environ:
-            self.check_all(said, "9 waited")
+            self.check_all(said, "12 waited")
 
     def test_ranks_that_take_turns_on_a_device_never_wait(self):
         turns = self.run_ranks("add", 3)
