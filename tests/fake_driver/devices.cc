@@ -26,7 +26,8 @@ int version_variable(const char* name, int otherwise) {
 }  // namespace
 
 int driver_version() {
-  const int version = version_variable("FAKE_DRIVER_CUDA", FAKE_DRIVER_VERSION / 100);
+  constexpr int own = FAKE_DRIVER_VERSION / 1000 * 10 + FAKE_DRIVER_VERSION % 1000 / 10;
+  const int version = version_variable("FAKE_DRIVER_CUDA", own);
   return version / 10 * 1000 + version % 10 * 10;
 }
 
