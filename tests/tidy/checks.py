@@ -74,7 +74,7 @@ PRINTED = re.compile(r'R"(\w*)\(.*?\)\1"|// clang-format off.*?// clang-format o
 def line_width(files):
     """Lines fit on a screen, except texts that stand as a program prints them."""
     for path, text in files.items():
-        if path.endswith(CODE + (".py", ".js", ".css", ".cmake", "CMakeLists.txt")):
+        if path.endswith(CODE + (".pml", ".py", ".js", ".css", ".cmake", "CMakeLists.txt")):
             shown = PRINTED.sub(lambda wide: "\n" * wide.group(0).count("\n"), text)
             for number, line in enumerate(shown.splitlines(), 1):
                 if len(line) > MAX_WIDTH:
@@ -85,7 +85,7 @@ def file_length(files):
     """A file past the limit is two files."""
     for path, text in files.items():
         lines = text.count("\n")
-        if path.endswith(CODE + (".py", ".js", ".css", ".html")) and lines > MAX_LINES:
+        if path.endswith(CODE + (".pml", ".py", ".js", ".css", ".html")) and lines > MAX_LINES:
             yield f"{path}:{lines}: {lines} lines, at most {MAX_LINES}"
 
 

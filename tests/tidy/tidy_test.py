@@ -47,6 +47,8 @@ CASES = {
 
 FURTHER_BAD = [
     (checks.line_width, {"tools/a.js": "x" * 111 + "\n"}),
+    (checks.line_width, {"core/a.pml": "x" * 111 + "\n"}),
+    (checks.file_length, {"core/a.pml": "bit a;\n" * 401}),
     (checks.file_length, {"tools/a.css": "a {}\n" * 401}),
     (checks.pragma_once, {"kernels/cpu/a-inl.h": HEADER}),
     (checks.layers, {"core/base/a.h": '#include "rondo/rondo.h"\n',
