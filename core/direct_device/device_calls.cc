@@ -206,11 +206,13 @@ Buffers DeviceCalls::find_buffers(const WindowPlaces& places, std::uint64_t numb
 void DeviceCalls::enter(Waiting waiting, std::uint64_t number) {
   if (current_.capture) {
     keep_with(current_.capture->graph);
-  } else {
+  }
+  // Before the call counts: if this is refused, nothing of it is in a stream.
+  orders_->follow(current_.stream, current_.capture);
+  if (!current_.capture) {
     watcher_->expect(std::move(waiting));
     current_.number = number;
   }
-  orders_->follow(current_.stream, current_.capture);
   current_.traced.begin(current_.stream);
 }
 

@@ -15,9 +15,9 @@
 // The last one is promised for 5 s after a failure only. A watcher that does not wait longer (EXPIRES)
 // frees what a rank still reads that has not heard of the failure by then.
 //
-// Found by this model: REFUSED. Where the driver refuses the wait of a call for the one before
-// (Order::follow()), this call counts as complete while the one before is in its stream. Then the
-// watcher may end too early, and peers free what that stream reads.
+// Found by this model: REFUSED. If a call counted although the driver refused its wait for the one before,
+// it would count as complete while that one is in its stream. Then the watcher may end too early, and
+// peers free what the stream reads. So DeviceCalls::enter() asks for the wait first.
 //
 // N ranks, CALLS in a row, up to FAULTS ranks that fail or die.
 //

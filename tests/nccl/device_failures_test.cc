@@ -96,6 +96,23 @@ TEST_CASE("the driver's refusal in the middle of a call ends the communicator, n
   for (const ncclComm_t comm : comms) expect(ncclCommAbort(comm));
 }
 
+TEST_CASE("a call that may not follow the one before lets that one come to its end", "[fake]") {
+  const std::vector<ncclComm_t> comms = init(Way::between_devices, 2);
+  const DeviceStream stream;
+  const DeviceStream other;
+  constexpr std::size_t count = 30'000'000;  // many slices, each of which waits
+  const DeviceBuffer<int> buffer(count, 1);
+  const auto call = [&](cudaStream_t in) {
+    return ncclBroadcast(buffer.data(), buffer.data(), count, ncclInt, 1, comms[0], in);
+  };
+  expect(call(stream));  // rank 1 never comes
+  fake_fail_next("cuStreamWaitEvent", 700);
+  CHECK_NOTHROW(expect_error(call(other), ncclUnhandledCudaError, "700"));
+  other.finish();
+  for (const ncclComm_t comm : comms) expect(ncclCommAbort(comm));
+  stream.finish();
+}
+
 TEST_CASE("a refusal before the call has begun leaves the communicator as it was", "[fake]") {
   cuCtxSetCurrent(device_context(0));
   const std::vector<ncclComm_t> comms = init_all(1);
