@@ -51,7 +51,7 @@ Plans::Prepared Plans::of(const Message& message) {
   // The key's root holds the peer and the direction.
   Call key = message.call;
   key.root = message.peer * 2 + (message.sends ? 1 : 0);
-  CallCache& cache = key.blocks == between_pairs ? exchanged_ : messages_;
+  CallCache<PreparedCall>& cache = key.blocks == between_pairs ? exchanged_ : messages_;
   return cache.find(key, {}, [&] {
     return prepare(plan_of(message), key, rank_, {.frame_bytes = connections_.frame_bytes()},
                    "one message");

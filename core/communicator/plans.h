@@ -46,10 +46,10 @@ class Plans {
   const Config& config_;
   const Connections& connections_;
   AlgorithmSelection algorithms_;
-  CallCache calls_{};
+  CallCache<PreparedCall> calls_{};
   RaggedCalls ragged_{};
-  CallCache messages_{};   ///< sends and receives
-  CallCache exchanged_{};  ///< those of exchanges, whose lengths may change each time
+  CallCache<PreparedCall> messages_{};   ///< sends and receives
+  CallCache<PreparedCall> exchanged_{};  ///< those of exchanges, whose lengths may change each time
   std::map<std::pair<Composition, int>, std::shared_ptr<const Plan>>
       plans_{};                                             ///< the int: the root
   std::vector<std::shared_ptr<const Plan>> message_plans_;  ///< by peer and direction

@@ -160,7 +160,7 @@ void DeviceCalls::begin(const stream::Request& request) {
   const cuda::CurrentContext current(context_);
   stream::check_context(request.stream, request.call, context_, heap.rank());
   current_.begin(request.stream);
-  const resident::Executor* const executor = watcher_->executor();
+  resident::Executor* const executor = watcher_->executor();
   const bool could_wait = executor != nullptr && executor->serves(request.call);
   const bool large = index_space_bytes(request.call, heap.ranks()) > most_bytes_through_arenas;
   const WindowPlaces places = could_wait && !large

@@ -12,8 +12,8 @@
 // - It can be captured into graphs and replayed.
 // - Buffers are staged in this rank's halves, which peers read. Buffers in windows are read in
 //   place (buffers.h).
-// - Small calls are one co-resident kernel where that is possible (core/resident). They need no
-//   windows.
+// - Collectives are one co-resident kernel where that is possible (core/resident), but for large ones
+//   in windows.
 // - Calls of one communicator run in the order in which they are made, whatever their streams,
 //   including those that stream::AllRanks and stream::StreamCalls make for a rank.
 //

@@ -1,6 +1,6 @@
-// CallCache: prepared calls, by what calls have in common, so that a repeated call is only looked
-// up. Set-associative: a fixed table of sets of a few entries each. The oldest entry of a full set
-// is replaced. Not thread-safe.
+// CallCache: what is worked out for calls, by what they have in common, so that a repeated call is
+// only looked up. Set-associative: a fixed table of sets of a few entries each. The oldest entry of a
+// full set is replaced. Not thread-safe.
 #pragma once
 
 #include <algorithm>
@@ -9,13 +9,16 @@
 #include <memory>
 #include <utility>
 
-#include "core/plan/prepared.h"
+#include "core/control/call.h"
+#include "core/plan/ragged.h"
 
 namespace rondo {
 
+/// Prepared has a `call`, and `counts` where its calls may be ragged.
+template <class Prepared>
 class CallCache {
  public:
-  using Entry = std::shared_ptr<const PreparedCall>;
+  using Entry = std::shared_ptr<const Prepared>;
 
   CallCache() = default;
   CallCache(const CallCache&) = delete;
@@ -43,11 +46,14 @@ class CallCache {
     std::size_t oldest = 0;
   };
 
-  static bool same(const PreparedCall& entry, const Call& b, Counts counts) {
+  static bool same(const Prepared& entry, const Call& b, Counts counts) {
+    if constexpr (requires { entry.counts; }) {
+      if (!std::ranges::equal(entry.counts, counts)) return false;
+    }
     const Call& a = entry.call;
     return a.count == b.count && a.collective == b.collective && a.type == b.type && a.op == b.op &&
            a.root == b.root && a.blocks == b.blocks && a.accumulate == b.accumulate &&
-           a.reproducible == b.reproducible && std::ranges::equal(entry.counts, counts);
+           a.reproducible == b.reproducible;
   }
   static std::size_t set_of(const Call& key) {
     const std::uint64_t kinds =

@@ -158,15 +158,24 @@ std::byte* const* Executor::arenas() const {
   return reinterpret_cast<std::byte* const*>(places_.own + places_.table);
 }
 
-bool Executor::serves(const Call& call) const {
-  const Choice choice = choose(call, around_, selection_);
-  if (choice.form == Form::program) return programs_.has_room_for(choice.composition, call.root);
-  return choice.form == Form::small;
+const Choice& Executor::choice_of(const Call& call) {
+  return chosen_
+      .find(call, {},
+            [&] {
+              Choice choice = choose(call, around_, selection_);
+              if (choice.form == Form::program &&
+                  !programs_.has_room_for(choice.composition, call.root))
+                choice.form = Form::finite;
+              return std::make_shared<const Chosen>(Chosen{call, choice});
+            })
+      ->choice;
 }
+
+bool Executor::serves(const Call& call) { return choice_of(call).form != Form::finite; }
 
 void Executor::launch(const Call& call, const device::Scalar& scalar, cuda::DevicePointer input,
                       cuda::DevicePointer output, cuda::Stream stream) {
-  const Choice choice = choose(call, around_, selection_);
+  const Choice& choice = choice_of(call);
   if (choice.form == Form::small) return launch_small(call, choice, scalar, input, output, stream);
   launch_program(call, choice.composition, scalar, input, output, stream);
 }
@@ -194,24 +203,31 @@ void Executor::launch_small(const Call& call, const Choice& choice, const device
   kernels_.launch(small, stream);
 }
 
-void Executor::launch_program(const Call& call, const Composition& composition,
-                              const device::Scalar& scalar, cuda::DevicePointer input,
-                              cuda::DevicePointer output, cuda::Stream stream) {
+std::shared_ptr<const Executor::Launch> Executor::prepare(const Call& call,
+                                                          const Composition& composition) {
   const StoredProgram& stored = programs_.find(
       composition, call.root, [this](std::size_t number, std::span<const std::byte> program) {
         copy_in(program_place(number), program);
       });
-  device::RankContext made;
-  made.program = reinterpret_cast<const std::byte*>(program_place(stored.number));
+  Launch made{.call = call};
+  made.context.program = reinterpret_cast<const std::byte*>(program_place(stored.number));
+  made.context.scratch = reinterpret_cast<std::byte*>(places_.own + places_.scratch);
+  made.context.arenas = arenas();
+  made.context.control = control_on_device();
+  made.context.sizes = programs_.sizes_of(stored, call);
+  made.blocks = static_cast<unsigned>(stored.schedule.lanes) * made.context.sizes.stripes;
+  return std::make_shared<const Launch>(made);
+}
+
+void Executor::launch_program(const Call& call, const Composition& composition,
+                              const device::Scalar& scalar, cuda::DevicePointer input,
+                              cuda::DevicePointer output, cuda::Stream stream) {
+  const Launch& prepared = *launches_.find(call, {}, [&] { return prepare(call, composition); });
+  device::RankContext made = prepared.context;
   made.input = reinterpret_cast<const std::byte*>(input);
   made.output = reinterpret_cast<std::byte*>(output);
-  made.scratch = reinterpret_cast<std::byte*>(places_.own + places_.scratch);
-  made.arenas = arenas();
-  made.control = control_on_device();
-  made.sizes = programs_.sizes_of(stored, call);
   made.sizes.recipe.scalar = scalar;
-  const auto lanes = static_cast<unsigned>(stored.schedule.lanes);
-  kernels_.launch(made, lanes * made.sizes.stripes, stream);
+  kernels_.launch(made, prepared.blocks, stream);
 }
 
 cuda::DevicePointer Executor::program_place(std::size_t number) const {

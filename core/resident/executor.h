@@ -19,6 +19,7 @@
 #include "core/cuda/handles.h"
 #include "core/cuda/kernels.h"
 #include "core/cuda/pinned.h"
+#include "core/plan/call_cache.h"
 #include "core/resident/block_budget.h"
 #include "core/resident/form.h"
 #include "core/resident/programs.h"
@@ -49,7 +50,7 @@ class Executor {
 
   /// Whether calls of this shape are made here: the same on every rank. They have at least one
   /// element. Throws Error{configuration} where RONDO_ALGORITHM leaves no algorithm.
-  bool serves(const Call& call) const;
+  bool serves(const Call& call);
 
   /// Puts a call that is served into `stream`, of the context, which must be current. `scalar`:
   /// multiplies the input first. The first call of an algorithm waits until its program is on the
@@ -75,6 +76,17 @@ class Executor {
     cuda::DevicePointer own = 0;
   };
 
+  struct Chosen {
+    Call call{};
+    Choice choice{};
+  };
+  /// Of a program: what all its launches have in common, and its blocks.
+  struct Launch {
+    Call call{};
+    device::RankContext context{};
+    unsigned blocks = 0;
+  };
+
   Executor(const detail::CommunicatorState& state, cuda::Context context, std::uint32_t stripes,
            std::unique_ptr<BlockBudget> budget);
   device::Control& control() const;
@@ -87,6 +99,8 @@ class Executor {
   void launch_program(const Call& call, const Composition& composition,
                       const device::Scalar& scalar, cuda::DevicePointer input,
                       cuda::DevicePointer output, cuda::Stream stream);
+  const Choice& choice_of(const Call& call);
+  std::shared_ptr<const Launch> prepare(const Call& call, const Composition& composition);
 
   const int rank_;
   const Topology around_;
@@ -98,6 +112,8 @@ class Executor {
   cuda::PinnedMemory pinned_;  ///< the control, then what copy_in() copies
   cuda::OwnedStream copies_;
   Programs programs_;
+  CallCache<Chosen> chosen_{};
+  CallCache<Launch> launches_{};
 };
 
 }  // namespace rondo::resident
