@@ -178,7 +178,7 @@ const ResidentKernels& ResidentKernels::of(Context context) {
 void ResidentKernels::forget(Context context) { PerContext<ResidentKernels>::forget(context); }
 
 ResidentKernels::ResidentKernels() {
-  const Module module = load_module(resident_image(), "small calls between GPUs take longer");
+  const Module module = load_module(resident_image(), "calls between GPUs go by copies");
   small_ = find_kernel(module, device::small_kernel, device::resident_threads);
   program_ = find_kernel(module, device::program_kernel, device::resident_threads);
 }

@@ -24,15 +24,14 @@ class BulkOps {
   /// Collective, as all member functions: all threads of the team call it.
   RONDO_DEVICE BulkOps(Team& team, const LaneView& view) : team_(team), view_(view) {
     for (std::uint32_t peer = team.lane(); peer < view.sizes.arena.ranks; peer += team.lanes())
-      team.memory().unpublished[peer] = {0, 0};
-    team.synchronize();
+      team.memory().unpublished[peer] = {0, 0};  // the first op's vote comes before all uses
   }
 
   /// False when a wait was ended; for all threads of the team alike.
   RONDO_DEVICE bool run(const Recipe& recipe, const DeviceOp& op, std::uint64_t pass) {
     bool ready = true;
     for (std::uint32_t j = team_.lane(); j <= op.operands; j += team_.lanes())
-      ready = is_ready(op, j, pass) && ready;
+      ready = is_there(need(op, j, pass)) && ready;
     place_sources(op, 0, pass);
     if (team_.any(!ready) && !wait(op, pass)) return false;
     note(op, pass);
@@ -52,36 +51,40 @@ class BulkOps {
   }
 
  private:
-  RONDO_DEVICE const std::uint64_t* head(const DeviceOperand& operand) const {
-    return view_.from(static_cast<std::uint32_t>(operand.peer)).head;
-  }
-
-  /// Looks once. Number `operands` is the slot that the op sends in. Acquire: head and credit pair
-  /// with publish().
-  RONDO_DEVICE bool is_ready(const DeviceOp& op, std::uint32_t number, std::uint64_t pass) const {
+  /// What an op waits for.
+  struct Need {
+    std::int32_t peer;  ///< < 0: nothing
+    std::uint64_t step;
+    Awaited awaited;
+  };
+  /// Of operand `number`, or of the slot that the op sends in, which follows the operands.
+  RONDO_DEVICE Need need(const DeviceOp& op, std::uint32_t number, std::uint64_t pass) const {
     if (number == op.operands) {
-      if (op.out_peer < 0) return true;
-      const std::uint64_t* credit = view_.to(static_cast<std::uint32_t>(op.out_peer)).credit;
-      return load_acquire(credit) + view_.sizes.arena.depth > view_.step_to(op, pass);
+      if (op.out_peer < 0) return {-1, 0, Awaited::credit};
+      return {op.out_peer, view_.step_to(op, pass), Awaited::credit};
     }
     const DeviceOperand& operand = view_.operand(op, number);
-    return operand.peer < 0 || load_acquire(head(operand)) > view_.step_from(operand, pass);
+    if (operand.peer < 0) return {-1, 0, Awaited::message};
+    return {operand.peer, view_.step_from(operand, pass), Awaited::message};
+  }
+
+  /// Looks once. Acquire: pairs with publish().
+  RONDO_DEVICE bool is_there(const Need& need) const {
+    if (need.peer < 0) return true;
+    const auto peer = static_cast<std::uint32_t>(need.peer);
+    if (need.awaited == Awaited::message) return load_acquire(view_.from(peer).head) > need.step;
+    return load_acquire(view_.to(peer).credit) + view_.sizes.arena.depth > need.step;
   }
 
   RONDO_DEVICE bool wait(const DeviceOp& op, std::uint64_t pass) {
     publish();
     bool arrived = true;
     for (std::uint32_t j = team_.lane(); j <= op.operands; j += team_.lanes()) {
-      const bool slot = j == op.operands;
-      if (slot && op.out_peer < 0) continue;
-      if (!slot && view_.operand(op, j).peer < 0) continue;
-      const auto peer = static_cast<std::uint32_t>(slot ? op.out_peer : view_.operand(op, j).peer);
-      const std::uint64_t step =
-          slot ? view_.step_to(op, pass) : view_.step_from(view_.operand(op, j), pass);
-      const Awaited awaited = slot ? Awaited::credit : Awaited::message;
-      arrived = wait_until(*view_.context.control, view_.waiting_for(awaited, peer, op, pass, step),
-                           [&] { return is_ready(op, j, pass); }) &&
-                arrived;
+      const Need awaited = need(op, j, pass);
+      const Failure record = view_.waiting_for(
+          awaited.awaited, static_cast<std::uint32_t>(awaited.peer), op, pass, awaited.step);
+      arrived =
+          wait_until(*view_.context.control, record, [&] { return is_there(awaited); }) && arrived;
     }
     return !team_.any(!arrived);
   }
@@ -97,7 +100,7 @@ class BulkOps {
       team_.memory().unpublished[op.out_peer].head = view_.step_to(op, pass) + 1;
   }
 
-  /// After a barrier. Release: pairs with is_ready(), and with the last wait in interpret.h.
+  /// After a barrier. Release: pairs with is_there(), and with the last wait in interpret.h.
   RONDO_DEVICE void publish() {
     for (std::uint32_t peer = team_.lane(); peer < view_.sizes.arena.ranks; peer += team_.lanes()) {
       Unpublished& unpublished = team_.memory().unpublished[peer];

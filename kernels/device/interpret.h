@@ -99,8 +99,9 @@ RONDO_DEVICE inline bool run_lane(Team& team, const RankContext& context, std::u
   return !has_part(context, number) || run_lane(team, LaneView(context, number));
 }
 
-/// Runs the part, then waits until the peers have taken all that was sent. After that a rank may
-/// give its arena away, or end, because no rank reads or writes it any more.
+/// Runs the part, then waits until the peers have taken all that was sent. After that a rank may end.
+/// Its arena stays until all ranks have let go of it: packets that a short message leaves out may
+/// still be wiped there.
 template <class Team>
 RONDO_DEVICE inline bool run_lane_until_taken(Team& team, const RankContext& context,
                                               std::uint32_t number) {

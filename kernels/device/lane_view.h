@@ -143,29 +143,4 @@ class LaneView {
   }
 };
 
-/// Waits until message `step` to the op's out peer has a free slot.
-RONDO_DEVICE inline bool await_credit(const LaneView& view, const DeviceOp& op, std::uint64_t pass,
-                                      std::uint64_t step) {
-  const auto peer = static_cast<std::uint32_t>(op.out_peer);
-  const std::uint64_t* credit = view.to(peer).credit;
-  const std::uint64_t depth = view.sizes.arena.depth;
-  // Acquire: the receiver has read what the slot held before.
-  return wait_until(*view.context.control, view.waiting_for(Awaited::credit, peer, op, pass, step),
-                    [&] { return load_acquire(credit) + depth > step; });
-}
-
-/// Gives the slots of the op's messages back, once all threads of the team have read them. Lane j
-/// gives back those of operands j, j + lanes, ...
-template <class Team>
-RONDO_DEVICE inline void return_credits(Team& team, const LaneView& view, const DeviceOp& op,
-                                        std::uint64_t pass) {
-  for (std::uint32_t j = team.lane(); j < op.operands; j += team.lanes()) {
-    const DeviceOperand& operand = view.operand(op, j);
-    if (operand.peer < 0) continue;
-    // Release: pairs with await_credit.
-    store_release(view.from(static_cast<std::uint32_t>(operand.peer)).credit,
-                  view.step_from(operand, pass) + 1);
-  }
-}
-
 }  // namespace rondo::device

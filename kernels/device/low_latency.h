@@ -29,17 +29,39 @@ class LowLatencyOp {
     // A message without data is one packet without elements: the peer must hear of it.
     if (packets == 0 && whole && team_.lane() == 0) whole = move_packet(0, 0, 0);
     if (team_.any(!whole)) return false;
-    return_credits(team_, view_, op_, pass_);
+    return_credits();
     return true;
   }
 
  private:
   using P = Payload<E>;
 
+  /// Waits until message `step` has a free slot.
+  RONDO_DEVICE bool await_credit(std::uint64_t step) const {
+    const auto peer = static_cast<std::uint32_t>(op_.out_peer);
+    const std::uint64_t* credit = view_.to(peer).credit;
+    const std::uint64_t depth = view_.sizes.arena.depth;
+    // Acquire: the receiver has read what the slot held before.
+    return wait_until(*view_.context.control,
+                      view_.waiting_for(Awaited::credit, peer, op_, pass_, step),
+                      [&] { return load_acquire(credit) + depth > step; });
+  }
+
+  /// Gives the slots of the messages back, once all threads of the team have read them.
+  RONDO_DEVICE void return_credits() const {
+    for (std::uint32_t j = team_.lane(); j < op_.operands; j += team_.lanes()) {
+      const DeviceOperand& operand = view_.operand(op_, j);
+      if (operand.peer < 0) continue;
+      // Release: pairs with await_credit().
+      store_release(view_.from(static_cast<std::uint32_t>(operand.peer)).credit,
+                    view_.step_from(operand, pass_) + 1);
+    }
+  }
+
   /// Every thread waits by itself: all look at one word, which costs less than a barrier.
   RONDO_DEVICE bool take_slot() {
     const std::uint64_t step = view_.step_to(op_, pass_);
-    const bool free = await_credit(view_, op_, pass_, step);
+    const bool free = await_credit(step);
     out_ = view_.packets(view_.to(static_cast<std::uint32_t>(op_.out_peer)), step);
     flag_ = flag_of(view_.sizes.arena, step);
     if (!wipe_due(view_.sizes.arena, step)) return free;

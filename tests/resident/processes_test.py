@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Processes whose small calls are kernels that wait for each other: on a device each, and on one
+"""Processes whose calls are kernels that wait for each other: on a device each, and on one
 device under MPS. One process is killed.
 
 LIBNCCL_PATH names the library, LIBCUDA_PATH the driver's stand-in. client.start_ranks() starts

@@ -1,4 +1,4 @@
-// Ranks as threads with a device each, whose small calls are co-resident kernels, or finite.
+// Ranks as threads with a device each, whose calls are co-resident kernels, or finite.
 #pragma once
 
 #include <numeric>

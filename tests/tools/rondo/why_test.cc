@@ -159,6 +159,7 @@ TEST_CASE("between GPUs: by hand, by a program, or by copies") {
   has(on_devices(average, "ring"), "averages of integers");
   has(on_devices({.count = 1000, .collective = Collective::all_gather}),
       "packets that carry their flags");
+  has(why::report_on_devices(all_reduce(64), 33, {}), "path        through the host's memory");
   CHECK_THROWS_AS(on_devices(all_reduce(64),
                              "all_reduce:^one_shot,two_shot,direct,ring,"
                              "bidirectional_ring,circulant,double_tree,"

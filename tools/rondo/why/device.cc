@@ -1,5 +1,6 @@
 #include "tools/rondo/why/device.h"
 
+#include "core/direct_device/flag_segment.h"
 #include "core/resident/form.h"
 #include "core/resident/programs.h"
 #include "kernels/device/calls.h"
@@ -65,6 +66,10 @@ std::string report_on_devices(const Call& call, int ranks, const AlgorithmSelect
                             std::to_string(call.count) + " x " + std::string(name(call.type)) +
                             " between " + std::to_string(ranks) + " GPUs, one for each rank\n\n";
   if (ranks == 1) return title + item("path", "none: the call copies input to output");
+  if (ranks > direct_device::most_ranks)
+    return title +
+           item("path", "through the host's memory: GPUs reach each other in groups of up to " +
+                            std::to_string(direct_device::most_ranks) + " ranks");
   const resident::Choice choice = resident::choose(call, around, selection);
   switch (choice.form) {
     case resident::Form::small:
