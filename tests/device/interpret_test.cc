@@ -11,13 +11,9 @@ namespace rondo::device::test {
 namespace {
 
 /// ThreadSanitizer makes every case ten times slower, and a few cases show its races as well.
-#ifdef __SANITIZE_THREAD__
-constexpr int rank_counts[] = {2, 3, 5};
-constexpr std::size_t counts[] = {37, 2003};
-#else
-constexpr int rank_counts[] = {1, 2, 3, 4, 5, 8};
-constexpr std::size_t counts[] = {0, 1, 37, 5003};
-#endif
+const std::vector<int> rank_counts = rondo::test::numbers_of_ranks({1, 2, 3, 4, 5, 8}, {2, 3, 5});
+const std::vector<std::size_t> counts =
+    rondo::test::cells<std::size_t>({0, 1, 37, 5003}, {37, 2003});
 
 void check(ProgramRunner& runner, const ProgramCase& given, std::uint32_t threads) {
   REQUIRE(runner.wrong({&given, 1}, threads, run_on_host) == "");

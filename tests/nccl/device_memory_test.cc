@@ -32,7 +32,7 @@ bool is_segment(const Allocated& memory) {
   return capable == 0;
 }
 
-struct Way {
+struct Choice {
   const char* variable;
   const char* value;
   bool segment;
@@ -40,9 +40,9 @@ struct Way {
 
 TEST_CASE("ncclMemAlloc uses cuMemCreate where it can", "[fake]") {
   const auto way = GENERATE(
-      Way{"NCCL_DEBUG", "WARN", true}, Way{"NCCL_CUMEM_ENABLE", "-2", true},
-      Way{"RONDO_CUMEM_ENABLE", "1", true}, Way{"NCCL_CUMEM_ENABLE", "0", false},
-      Way{"FAKE_WITHOUT_SEGMENTS", "1", false}, Way{"FAKE_WITHOUT_DESCRIPTORS", "1", false});
+      Choice{"NCCL_DEBUG", "WARN", true}, Choice{"NCCL_CUMEM_ENABLE", "-2", true},
+      Choice{"RONDO_CUMEM_ENABLE", "1", true}, Choice{"NCCL_CUMEM_ENABLE", "0", false},
+      Choice{"FAKE_WITHOUT_SEGMENTS", "1", false}, Choice{"FAKE_WITHOUT_DESCRIPTORS", "1", false});
   const bool across = GENERATE(false, true);
   const Setting variable(way.variable, way.value);
   const int blocks = fake_blocks();

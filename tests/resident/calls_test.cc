@@ -17,7 +17,7 @@ const struct Ending {
 } ending;
 
 /// Of all blocks, in the largest calls here: several passes.
-constexpr std::size_t most_bytes = std::size_t{3} << 20;
+constexpr std::size_t most_bytes = std::size_t{is_sanitized ? 1 : 3} << 20;
 
 bool waits(const Call& call, int ranks) {
   return resident::choose(call, {.ranks = ranks, .one_machine = true, .direct = true}, {}).form !=
@@ -83,7 +83,7 @@ std::vector<std::size_t> counts_of(Collective collective, int ranks) {
 }
 
 TEST_CASE("every collective has the finite form's result on both sides of every limit") {
-  const int ranks = GENERATE(2, 3, 4, 8);
+  const int ranks = GENERATE(from_range(numbers_of_ranks({2, 3, 4, 8}, {3})));
   std::vector<Call> calls;
   int wanted = 0;
   for (const Case& each : every_collective(0, ranks - 1, DataType::float32)) {
@@ -108,6 +108,7 @@ TEST_CASE("every type and operator of NCCL's, averages too, has the finite form'
     for (const NcclType& type : nccl_types) {
       for (const auto& op : reduce_operators) {
         if (op.bitwise || !takes(type.type, op.op)) continue;
+        if (looks_for_races && type.type != DataType::float32) continue;
         for (const std::size_t count :
              {std::size_t{999}, std::size_t{70'001} / size_of(type.type)}) {
           for (const Collective collective :
