@@ -76,7 +76,7 @@ class SimulatedMeetingPoint : public MeetingPoint {
   SimulatedMeetingPoint(Simulation& simulation, std::uint32_t lanes)
       : simulation_(simulation), lanes_(lanes) {}
 
-  void meet(bool votes, const std::source_location& site) override {
+  void meet(std::uint32_t /*lane*/, bool votes, const std::source_location& site) override {
     if (!simulation_.holds(votes ? Kind::vote : Kind::barrier, site))
       return simulation_.fibers().yield();
     here_.push_back(simulation_.thread());

@@ -10,20 +10,29 @@
 //   memory of cuMemCreate by descriptors of its segments.
 // - Its kernels are the host's functions of the same names, whatever is in the image that is loaded.
 //   But it refuses images that a driver of its version, or its devices, would refuse (images.cc).
-// - Kernels that wait for others run with two threads for each block. They begin when their device
-//   has room for all blocks.
+// - Kernels that wait for others run with two threads for each block (fake_block_threads()), and end
+//   the process where those diverge at a barrier. They begin when their device has room for all blocks.
+// - Copies are made in random pieces. Work that runs at the same time and touches the same bytes is
+//   counted (fake_races()), if one of the two writes them. That is found by chance, not by the order
+//   of events.
+// - The legacy stream and streams that block wait for each other.
 //
-// It is stricter than the real one: copies take page-locked host memory only.
+// It is stricter than the real one:
 //
-// It lacks: the legacy stream's implicit waits, and a limit to which memory devices reach of each
-// other. Freeing device memory waits for the device only where fake_free_waits() says so. But the
-// memory stays until what is in its streams is done.
+// - Copies take page-locked host memory only. Kernels and memory operations take only the address by
+//   which devices know it.
+// - A context that has broken refuses everything but giving back.
+//
+// It lacks a limit to which memory devices reach of each other. Freeing device memory waits for the
+// device only where fake_free_waits() says so. But the memory stays until what is in its streams is
+// done.
 //
 // Variables of the environment:
 //
 //   FAKE_DRIVER_CUDA          the version of CUDA that it is of, such as 12.4 (13.0)
 //   FAKE_CAPABILITY           the devices' compute capability (9.0)
 //   FAKE_MPS                  MPS runs
+//   FAKE_SEED                 a number that chooses the pieces of copies
 //   FAKE_WITHOUT_DESCRIPTORS  memory of cuMemCreate has no descriptors
 //   FAKE_WITHOUT_SEGMENTS     there is no cuMemCreate
 //   FAKE_WITHOUT_IPC          no memory has a CUDA IPC handle
@@ -110,8 +119,14 @@ void fake_renew_context(rondo::cuda::Context context);
 /// of a queue holds up all that is behind it, whatever the streams are, as a device's few
 /// connections may. 0: each stream has its own queue.
 void fake_share_queues(std::size_t queues_of_context);
-/// As if a kernel had crashed in the context: its streams do nothing more, unless it is renewed.
-void fake_break_context(rondo::cuda::Context context);
+/// As if a kernel had crashed in the context: its streams do nothing more, and its functions return
+/// `status`, unless it is renewed.
+void fake_break_context(rondo::cuda::Context context, int status = 700);
+/// How often two pieces of work that ran at the same time touched the same bytes, and one of them
+/// wrote there. Each is reported on stderr.
+int fake_races();
+/// From here on so many threads run each block of a kernel that waits for others; 2 at first.
+void fake_block_threads(unsigned threads);
 /// As if a device's context had been destroyed: all its memory is nobody's any more. Not for device
 /// 0, as host memory has that number, too.
 void fake_lose_memory(int device);

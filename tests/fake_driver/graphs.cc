@@ -91,6 +91,7 @@ extern "C" {
 int cuEventCreate(Event* event, unsigned /*flags*/) {
   if (const int status = enter("cuEventCreate")) return status;
   *event = std::make_unique<CUevent_st>().release();
+  (*event)->context = current_context();
   const std::scoped_lock lock(state().mutex);
   state().events.insert(*event);
   return success;
@@ -142,20 +143,19 @@ int cuStreamWaitEvent(Stream stream, Event event, unsigned flags) {
 }
 
 int cuEventQuery(Event event) {
-  if (const int status = enter_unsafe("cuEventQuery")) return status;
+  if (const int status = enter_unsafe("cuEventQuery", event->context)) return status;
   const std::scoped_lock lock(state().mutex);
   return event->newest == nullptr || event->newest->is_set() ? success : rondo::cuda::not_ready;
 }
 
 int cuEventSynchronize(Event event) {
-  if (const int status = enter_unsafe("cuEventSynchronize")) return status;
-  Work wait;
+  if (const int status = enter_unsafe("cuEventSynchronize", event->context)) return status;
+  SharedToken newest;
   {
     const std::scoped_lock lock(state().mutex);
-    wait = wait_for(event);
+    newest = event->newest;
   }
-  wait();
-  return success;
+  return newest != nullptr ? wait_in(event->context, *newest) : success;
 }
 
 int cuStreamBeginCapture_v2(Stream stream, int mode) {

@@ -6,6 +6,7 @@
 #include <map>
 
 #include "kernels/device/pieces.h"
+#include "tests/fake_driver/accesses.h"
 #include "tests/fake_driver/resident_kernels.h"
 #include "tests/fake_driver/state.h"
 #include "tests/fake_driver/train_kernels.h"
@@ -75,6 +76,25 @@ bool translate_all(Pieces& pieces, std::size_t element_bytes, std::uint32_t coun
   return true;
 }
 
+/// Whether the kernel's threads can access whole elements everywhere.
+bool is_aligned(const Pieces& pieces, std::size_t element_bytes, std::uint32_t count) {
+  const std::size_t pointers = std::size_t{count} * (pieces.sources + pieces.targets);
+  return std::all_of(pieces.pointers, pieces.pointers + pointers,
+                     [&](std::uint64_t pointer) { return pointer % element_bytes == 0; });
+}
+
+std::vector<Touched> touched_by(const Pieces& pieces, std::size_t element_bytes,
+                                std::uint32_t count) {
+  std::vector<Touched> all;
+  const std::size_t of_piece = pieces.sources + pieces.targets;
+  for (std::size_t i = 0; i < count * of_piece; ++i) {
+    const auto* const begin = reinterpret_cast<const std::byte*>(pieces.pointers[i]);
+    if (begin == nullptr) continue;
+    all.push_back({begin, pieces.count * element_bytes, i % of_piece >= pieces.sources});
+  }
+  return all;
+}
+
 }  // namespace
 
 bool is_open(cuda::DevicePointer pointer, int device) {
@@ -87,7 +107,8 @@ bool is_open(cuda::DevicePointer pointer, int device) {
 
 bool translate(std::uint64_t& pointer, std::size_t bytes, int device) {
   if (pointer == 0) return true;  // a target that is left out
-  const std::byte* const own = is_open(pointer, device) ? reachable(pointer, bytes) : nullptr;
+  const std::byte* const own =
+      is_open(pointer, device) ? reachable_by_device(pointer, bytes) : nullptr;
   pointer = cuda::address_of(own);
   return own != nullptr;
 }
@@ -202,7 +223,13 @@ int cuLaunchKernel(Function function, unsigned blocks_x, unsigned blocks_y, unsi
   if (!translate_all(*pieces, element_bytes, blocks_y, function->context->device))
     return invalid_value;
   const Grid grid{std::size_t{blocks_x} * threads, blocks_y};
+  if (!is_aligned(*pieces, element_bytes, blocks_y)) {
+    return put_kernel(stream, *function, [context = function->context] {
+      break_context(context, misaligned_address);
+    });
+  }
   return put_kernel(stream, *function, [=] {
+    const Access access("a kernel", touched_by(*pieces, element_bytes, blocks_y));
     ++state().launches;
     runs[function->combining](*pieces, grid);
   });

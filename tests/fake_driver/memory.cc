@@ -27,15 +27,17 @@ struct Block {
   std::size_t bytes;
   std::byte* reachable;  ///< the fake's own address; device memory has another
   bool device;
-  int number = 0;           ///< its device's
-  int file = -1;            ///< own device memory: by which other processes map it
-  bool imported = false;    ///< memory of another process
-  bool shared = true;       ///< own device memory that has a handle
-  bool managed = false;     ///< from cuMemAllocManaged
-  Exported source{};        ///< imported memory: where it is from
-  int opens = 1;            ///< imported memory: how often it is open
-  bool segment = false;     ///< from cuMemCreate
-  std::set<int> open_to{};  ///< devices that may access a segment
+  int number = 0;                     ///< its device's
+  int file = -1;                      ///< own device memory: by which other processes map it
+  bool imported = false;              ///< memory of another process
+  bool shared = true;                 ///< own device memory that has a handle
+  bool managed = false;               ///< from cuMemAllocManaged
+  Exported source{};                  ///< imported memory: where it is from
+  int opens = 1;                      ///< imported memory: how often it is open
+  bool segment = false;               ///< from cuMemCreate
+  bool mapped = false;                ///< page-locked memory as devices know it
+  cuda::DevicePointer on_device = 0;  ///< page-locked memory: where devices know it
+  std::set<int> open_to{};            ///< devices that may access a segment
 };
 static_assert(sizeof(Exported) <= sizeof(cuda::IpcHandle));
 
@@ -175,7 +177,13 @@ std::optional<Owned> owned_at(cuda::DevicePointer address) {
                .bytes = block.bytes,
                .device = block.device ? block.number : -1,
                .shared = block.device && block.shared,
-               .managed = block.device && block.managed};
+               .managed = block.device && block.managed,
+               .on_device = block.mapped || block.device ? found->first : block.on_device};
+}
+
+std::byte* reachable_by_device(cuda::DevicePointer address, std::size_t bytes) {
+  const std::optional<Owned> owned = owned_at(address);
+  return owned && owned->on_device == owned->begin ? reachable(address, bytes) : nullptr;
 }
 
 void add_segment(cuda::DevicePointer begin, std::size_t bytes, std::byte* reachable_at,
@@ -331,12 +339,18 @@ int cuMemHostRegister_v2(void* memory, std::size_t bytes, unsigned /*flags*/) {
   if (const int status = enter_unsafe("cuMemHostRegister")) return status;
   constexpr int already_registered = 712;
   const std::scoped_lock lock(blocks().mutex);
-  const bool fresh = blocks()
-                         .by_address
-                         .try_emplace(rondo::cuda::address_of(memory),
-                                      Block{bytes, static_cast<std::byte*>(memory), false})
-                         .second;
-  return fresh ? success : already_registered;
+  auto& all = blocks().by_address;
+  const DevicePointer address = rondo::cuda::address_of(memory);
+  if (all.contains(address)) return already_registered;
+  constexpr DevicePointer page = 4096;
+  void* const mapped =
+      map(-1, with_guard(bytes + page), PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE);
+  Block block{bytes, static_cast<std::byte*>(memory), false};
+  block.on_device = rondo::cuda::address_of(mapped) + address % page;
+  all[address] = block;
+  block.mapped = true;
+  all[block.on_device] = block;
+  return success;
 }
 
 int cuMemHostUnregister(void* memory) {
@@ -347,28 +361,21 @@ int cuMemHostUnregister(void* memory) {
   if (current != 0 && !state().has_broken_context) return current;
   if (current == 0) wait_to_free(number);
   const std::scoped_lock lock(blocks().mutex);
-  return blocks().by_address.erase(rondo::cuda::address_of(memory)) == 1 ? success : 713;
+  constexpr int not_registered = 713;
+  auto& all = blocks().by_address;
+  const auto found = all.find(rondo::cuda::address_of(memory));
+  if (found == all.end() || found->second.device || found->second.mapped) return not_registered;
+  all.erase(found->second.on_device);
+  all.erase(found);
+  return success;
 }
 
 int cuMemHostGetDevicePointer_v2(DevicePointer* pointer, void* memory, unsigned /*flags*/) {
   if (const int status = enter("cuMemHostGetDevicePointer")) return status;
-  *pointer = rondo::cuda::address_of(memory);
-  return reachable(*pointer, 1) != nullptr ? success : invalid_value;
-}
-
-int cuMemcpyHtoD_v2(DevicePointer to, const void* from, std::size_t bytes) {
-  if (const int status = enter("cuMemcpyHtoD")) return status;
-  std::byte* const target = reachable(to, bytes);
-  if (target == nullptr) return invalid_value;
-  std::memcpy(target, from, bytes);
-  return success;
-}
-
-int cuMemcpyDtoH_v2(void* to, DevicePointer from, std::size_t bytes) {
-  if (const int status = enter("cuMemcpyDtoH")) return status;
-  const std::byte* const source = reachable(from, bytes);
-  if (source == nullptr) return invalid_value;
-  std::memcpy(to, source, bytes);
+  const DevicePointer address = rondo::cuda::address_of(memory);
+  const std::optional<Owned> owned = owned_at(address);
+  if (!owned || owned->device >= 0 || owned->on_device == owned->begin) return invalid_value;
+  *pointer = owned->on_device + (address - owned->begin);
   return success;
 }
 
@@ -379,8 +386,9 @@ void fake_lose_memory(int device) {
 
 int fake_pinned_blocks() {
   const std::scoped_lock lock(blocks().mutex);
-  return static_cast<int>(std::ranges::count_if(
-      blocks().by_address, [](const auto& each) { return !each.second.device; }));
+  return static_cast<int>(std::ranges::count_if(blocks().by_address, [](const auto& each) {
+    return !each.second.device && !each.second.mapped;
+  }));
 }
 
 int fake_blocks() {

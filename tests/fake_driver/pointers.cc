@@ -25,7 +25,8 @@ int tell(void* data, int attribute, cuda::DevicePointer address) {
       *static_cast<unsigned*>(data) = type_of(found);
       return cuda::success;
     case cuda::attribute_device_pointer:
-      *static_cast<cuda::DevicePointer*>(data) = found ? address : 0;
+      *static_cast<cuda::DevicePointer*>(data) =
+          found ? owned.on_device + (address - owned.begin) : 0;
       return cuda::success;
     case cuda::attribute_device_ordinal:
       *static_cast<int*>(data) = owned.device;

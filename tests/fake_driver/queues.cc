@@ -13,8 +13,9 @@ namespace {
 void serve(const std::shared_ptr<Queue>& queue) {
   std::unique_lock lock(queue->mutex);
   for (;;) {
-    queue->changed.wait(
-        lock, [&] { return !queue->context->broken && (!queue->work.empty() || queue->closed); });
+    queue->changed.wait(lock, [&] {
+      return queue->context->failure == 0 && (!queue->work.empty() || queue->closed);
+    });
     if (queue->work.empty()) return;
     Work work = std::move(queue->work.front());
     queue->work.pop();
@@ -92,6 +93,19 @@ std::shared_ptr<Queue> queue_of_next(cuda::Context context) {
   return shared.queues[place];
 }
 
+SharedToken end_of(Queue& queue) {
+  const auto end = std::make_shared<Token>();
+  return put_behind(queue, [end] { end->set(); }) ? end : nullptr;
+}
+
+void forget_work(cuda::Context context) {
+  for (const auto& queue : queues_of(context->device)) {
+    std::queue<Work> forgotten;
+    const std::scoped_lock lock(queue->mutex);
+    queue->work.swap(forgotten);
+  }
+}
+
 void keep_for_streams(int device, const std::shared_ptr<void>& memory) {
   for (const auto& queue : queues_of(device)) put_behind(*queue, [memory] {});
 }
@@ -99,8 +113,8 @@ void keep_for_streams(int device, const std::shared_ptr<void>& memory) {
 void wait_for_streams(int device) {
   std::vector<SharedToken> ends;
   for (const auto& queue : queues_of(device)) {
-    const auto end = std::make_shared<Token>();
-    if (!queue->context->broken && put_behind(*queue, [end] { end->set(); })) ends.push_back(end);
+    if (queue->context->failure != 0) continue;
+    if (SharedToken end = end_of(*queue)) ends.push_back(std::move(end));
   }
   for (const SharedToken& end : ends) end->wait();
 }

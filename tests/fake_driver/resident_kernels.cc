@@ -14,8 +14,11 @@ using device::SmallCall;
 using device::test::HostTeam;
 using device::test::run_teams;
 
-constexpr std::uint32_t threads =
-    2;  ///< threads of a block; the result is the same, whatever was asked for
+/// Threads of a block: the result is the same, whatever was asked for. Relaxed: it orders nothing.
+std::atomic<std::uint32_t>& threads() {
+  static std::atomic<std::uint32_t> threads{2};
+  return threads;
+}
 
 /// Blocks that wait for others on each device.
 struct Running {
@@ -87,7 +90,7 @@ Work small_work(SmallCall call, unsigned blocks, int device) {
   return [=, kept = arenas] {
     const Place place(device, blocks);
     ++state().resident_launches;
-    run_teams(blocks, threads,
+    run_teams(blocks, threads().load(std::memory_order_relaxed),
               [&](HostTeam& team, std::uint32_t block) { run_small(team, call, block); });
   };
 }
@@ -113,9 +116,8 @@ Work program_work(RankContext call, unsigned blocks, int device) {
   return [=, kept = arenas] {
     const Place place(device, blocks);
     ++state().resident_launches;
-    run_teams(blocks, threads, [&](HostTeam& team, std::uint32_t block) {
-      run_lane_until_taken(team, call, block);
-    });
+    run_teams(blocks, threads().load(std::memory_order_relaxed),
+              [&](HostTeam& team, std::uint32_t block) { run_lane_until_taken(team, call, block); });
   };
 }
 
@@ -134,3 +136,7 @@ Work resident_work(int kernel, const void* argument, unsigned blocks, int device
 }
 
 }  // namespace rondo::test
+
+void fake_block_threads(unsigned threads) {
+  rondo::test::threads().store(threads, std::memory_order_relaxed);
+}

@@ -1,6 +1,10 @@
 #include "tests/fake_driver/state.h"
 
+#include <algorithm>
+#include <array>
+#include <chrono>
 #include <csignal>
+#include <string_view>
 #include <thread>
 #include <utility>
 
@@ -53,6 +57,16 @@ HostThread& host_thread() {
   return thread;
 }
 
+/// Whether it works in a context that has broken: it asks for nothing there, or gives something back,
+/// which would go with the context.
+bool works_when_broken(std::string_view function) {
+  constexpr std::array parts{"CtxG",       "CtxP",    "Device",  "Free",  "Destroy",
+                             "Unregister", "Release", "Unmap",   "Close", "UserObject",
+                             "PointerGet", "Capture", "Address", "Handle"};
+  return std::ranges::any_of(
+      parts, [&](const char* part) { return function.find(part) != std::string_view::npos; });
+}
+
 /// A failure that a test asked for.
 int injected(const char* function) {
   const auto found = state().failures.find(function);
@@ -75,6 +89,11 @@ void Token::wait() {
   changed_.wait(lock, [&] { return set_; });
 }
 
+bool Token::wait_briefly() {
+  std::unique_lock lock(mutex_);
+  return changed_.wait_for(lock, std::chrono::milliseconds(1), [&] { return set_; });
+}
+
 bool Token::is_set() {
   const std::scoped_lock lock(mutex_);
   return set_;
@@ -85,7 +104,7 @@ State& state() {
   return state;
 }
 
-int enter(const char* function) {
+int enter(const char* function, cuda::Context context) {
   const std::scoped_lock lock(state().mutex);
   ++state().calls[function];
   if (state().deadly == function) ::raise(SIGKILL);
@@ -93,12 +112,22 @@ int enter(const char* function) {
     ++state().violations;
     return not_permitted;
   }
-  return injected(function);
+  if (const int status = injected(function)) return status;
+  return context == nullptr || works_when_broken(function)
+             ? cuda::success
+             : context->failure.load(std::memory_order_seq_cst);
+}
+
+int wait_in(cuda::Context context, Token& token) {
+  while (!token.wait_briefly()) {
+    if (context != nullptr && context->failure != 0) return context->failure;
+  }
+  return cuda::success;
 }
 
 int enter_stream(const char* function, cuda::Stream stream, std::unique_lock<std::mutex>& entry) {
-  if (const int status = enter(function)) return status;
   const cuda::Stream real = resolve(stream);
+  if (const int status = enter(function, real != nullptr ? real->context : nullptr)) return status;
   std::size_t limit = 0;
   {
     std::unique_lock lock(state().mutex);
@@ -114,8 +143,8 @@ int enter_stream(const char* function, cuda::Stream stream, std::unique_lock<std
   return cuda::success;
 }
 
-int enter_unsafe(const char* function) {
-  if (const int status = enter(function)) return status;
+int enter_unsafe(const char* function, cuda::Context context) {
+  if (const int status = enter(function, context)) return status;
   if (caller().mode == cuda::capture_relaxed) return cuda::success;
   const std::scoped_lock lock(state().mutex);
   for (const auto& each : state().captures) {

@@ -27,7 +27,7 @@ inline constexpr int capture_unjoined = 904;
 inline constexpr int capture_isolation = 905;
 inline constexpr int not_permitted = 800;
 inline constexpr int peer_access_unsupported = 217;
-inline constexpr int illegal_address = 700;  ///< the error of a context whose kernel has crashed
+inline constexpr int misaligned_address = 716;  ///< the error of a context whose kernel did that
 
 inline constexpr int device_count = 8;
 
@@ -36,6 +36,8 @@ class Token {
  public:
   void set();
   void wait();
+  /// Waits for it for a moment.
+  bool wait_briefly();
   bool is_set();
 
  private:
@@ -91,9 +93,11 @@ struct CUctx_st {
   int device = 0;
   std::atomic<unsigned long long> number{0};  ///< the newest context's; relaxed: nothing else
   rondo::cuda::Stream legacy = nullptr;
-  std::mutex entrance{};            ///< to put something into a stream whose queue is limited
-  std::atomic<bool> broken{false};  ///< seq_cst, as `touching`: one side sees the other
-  std::atomic<int> touching{0};     ///< pieces of work that may reach memory just now
+  std::mutex entrance{};  ///< to put something into a stream whose queue is limited
+  /// What its functions return since it has broken; 0: it works. seq_cst, as `touching`: one side sees
+  /// the other.
+  std::atomic<int> failure{0};
+  std::atomic<int> touching{0};  ///< pieces of work that may reach memory just now
 };
 
 struct CUevent_st {
@@ -102,6 +106,7 @@ struct CUevent_st {
   std::weak_ptr<rondo::test::CaptureState> captured{};  ///< the capture of the newest one inside
   std::size_t token = 0;                                ///< within that
   std::size_t recorder = 0;                             ///< index of the stream within that
+  rondo::cuda::Context context = nullptr;               ///< in which it was made
 };
 
 namespace rondo::test {
@@ -122,12 +127,15 @@ struct Queue {
 std::shared_ptr<Queue> own_queue(cuda::Context context);
 /// The queue of the stream that is made now, as fake_share_queues() has said.
 std::shared_ptr<Queue> queue_of_next(cuda::Context context);
+/// Is set when what is in the queue now is done; null: nothing is.
+SharedToken end_of(Queue& queue);
 
 }  // namespace rondo::test
 
 struct CUstream_st {
   rondo::cuda::Context context = nullptr;
   std::shared_ptr<rondo::test::Queue> queue{};  ///< whose thread has it, too
+  bool blocks = true;                           ///< it and the legacy stream wait for each other
   // Under the driver's mutex.
   std::shared_ptr<rondo::test::CaptureState> capture{};
   std::size_t index = 0;  ///< within the capture
@@ -174,19 +182,30 @@ State& state();
 /// The link between two devices.
 FakeLink link_of(int device, int peer);
 
-/// Every function calls this first. It must return the result, unless that is success.
-int enter(const char* function);
+/// This thread's; null: none.
+cuda::Context current_context();
+
+/// Every function calls this first. It must return the result, unless that is success. `context`:
+/// that of its stream or event.
+int enter(const char* function, cuda::Context context = current_context());
 /// The same for functions that wait or take memory, which a capture forbids.
-int enter_unsafe(const char* function);
+int enter_unsafe(const char* function, cuda::Context context = current_context());
 
 /// The same for functions that put something into `stream`: there is room for it, and this thread's
 /// turn, until `entry` is given up.
 int enter_stream(const char* function, cuda::Stream stream, std::unique_lock<std::mutex>& entry);
 
+/// From here on the context's streams do nothing more, and its functions return `failure`.
+void break_context(cuda::Context context, int failure);
+/// Waits until the token is set, or the context breaks. Returns its failure; 0: it works.
+int wait_in(cuda::Context context, Token& token);
+
 /// The stream, or the current context's legacy one for null.
 cuda::Stream resolve(cuda::Stream stream);
 /// Puts work into a stream, or into the graph that captures it. With the driver's mutex held.
 void put(cuda::Stream stream, const Node& node);
+/// What is in the context's streams is never done.
+void forget_work(cuda::Context context);
 /// Lets go of `memory` when the device's streams have done what is in them now. Waits for nothing.
 void keep_for_streams(int device, const std::shared_ptr<void>& memory);
 /// Returns when they have done what is in them now.
@@ -197,13 +216,18 @@ void run_host_function(cuda::HostFunction function, void* data);
 /// The address at which the fake itself reaches what `address` names: device memory's other
 /// mapping, or the same. Null for what is neither device nor page-locked memory.
 std::byte* reachable(cuda::DevicePointer address, std::size_t bytes);
-/// A block of device memory, or of page-locked memory.
+/// The same, but null for page-locked memory's address on the host. Copies take that one. Kernels and
+/// memory operations take only the one by which devices know it.
+std::byte* reachable_by_device(cuda::DevicePointer address, std::size_t bytes);
+/// A block of device memory, or of page-locked memory, which has an address on the host and one by
+/// which devices know it.
 struct Owned {
   cuda::DevicePointer begin = 0;
   std::size_t bytes = 0;
-  int device = -1;       ///< whose memory it is; -1: no device's
-  bool shared = false;   ///< device memory that has a handle of CUDA IPC
-  bool managed = false;  ///< from cuMemAllocManaged
+  int device = -1;                    ///< whose memory it is; -1: no device's
+  bool shared = false;                ///< device memory that has a handle of CUDA IPC
+  bool managed = false;               ///< from cuMemAllocManaged
+  cuda::DevicePointer on_device = 0;  ///< where devices know it
 };
 /// The block that holds the address; none: it is nobody's here.
 std::optional<Owned> owned_at(cuda::DevicePointer address);

@@ -11,6 +11,7 @@
 #include <system_error>
 #include <thread>
 
+#include "tests/fake_driver/accesses.h"
 #include "tests/fake_driver/state.h"
 
 namespace rondo::test {
@@ -23,7 +24,7 @@ class Touch {
   ~Touch() { --context_->touching; }
   Touch(const Touch&) = delete;
   Touch& operator=(const Touch&) = delete;
-  bool works() const { return !context_->broken; }
+  bool works() const { return context_->failure == 0; }
 
  private:
   cuda::Context context_;
@@ -40,8 +41,9 @@ Streams& streams() {
   return streams;
 }
 
-cuda::Stream make_stream(cuda::Context context, std::shared_ptr<Queue> queue) {
+cuda::Stream make_stream(cuda::Context context, std::shared_ptr<Queue> queue, bool blocks = true) {
   auto made = std::make_unique<CUstream_st>();
+  made->blocks = blocks;
   made->context = context;
   made->queue = std::move(queue);
   const cuda::Stream stream = made.get();
@@ -75,6 +77,11 @@ void wait_for_value(cuda::Context context, cuda::DevicePointer address, unsigned
     std::this_thread::sleep_for(std::chrono::microseconds(5));
 }
 
+/// Whether memory operations take the address.
+bool is_word(cuda::DevicePointer address) {
+  return address % 4 == 0 && reachable_by_device(address, 4) != nullptr;
+}
+
 /// FAKE_MEMORY_OPERATIONS
 bool memory_operations_are(const char* what) {
   const char* const set = std::getenv("FAKE_MEMORY_OPERATIONS");
@@ -90,7 +97,36 @@ void write_value(cuda::DevicePointer address, unsigned value) {
 /// From here on this is another context. With the driver's mutex held.
 void renew(CUctx_st& context) {
   context.number.store(++state().contexts, std::memory_order_relaxed);
-  context.broken = false;
+  context.failure = 0;
+}
+
+/// What is put into the legacy stream waits for what is in the streams that block, and the other way
+/// round.
+std::vector<SharedToken> implicit_waits(cuda::Stream stream) {
+  std::vector<SharedToken> waits;
+  const auto wait_for = [&](const CUstream_st& other) {
+    if (SharedToken end = end_of(*other.queue)) waits.push_back(std::move(end));
+  };
+  const cuda::Stream legacy = stream->context->legacy;
+  if (stream != legacy) {
+    if (stream->blocks && legacy != nullptr) wait_for(*legacy);
+    return waits;
+  }
+  const std::scoped_lock lock(streams().mutex);
+  for (const auto& [other, owned] : streams().all) {
+    if (other != legacy && other->context == stream->context && other->blocks) wait_for(*owned);
+  }
+  return waits;
+}
+
+Work after(std::vector<SharedToken> waits, cuda::Context context, Work work) {
+  if (waits.empty()) return work;
+  return [waits = std::move(waits), context, work = std::move(work)] {
+    for (const SharedToken& wait : waits) {
+      if (wait_in(context, *wait) != cuda::success) return;
+    }
+    work();
+  };
 }
 
 /// The same work at every launch.
@@ -114,6 +150,13 @@ int put_touching(cuda::Stream stream, Work work) {
 
 }  // namespace
 
+cuda::Context current_context() { return current().back(); }
+
+void break_context(cuda::Context context, int failure) {
+  context->failure = failure;
+  state().has_broken_context = true;
+}
+
 cuda::Stream resolve(cuda::Stream stream) {
   constexpr std::uintptr_t per_thread = 2;  // CU_STREAM_PER_THREAD
   const bool of_this_thread = reinterpret_cast<std::uintptr_t>(stream) == per_thread;
@@ -134,7 +177,7 @@ void put(cuda::Stream stream, const Node& node) {
     return;
   }
   Launch once;
-  Work work = node(once);
+  Work work = after(implicit_waits(stream), stream->context, node(once));
   Queue& queue = *stream->queue;
   const std::scoped_lock lock(queue.mutex);
   queue.work.push(std::move(work));
@@ -179,7 +222,7 @@ int cuCtxGetCurrent(Context* context) {
 int cuCtxPushCurrent_v2(Context context) {
   if (const int status = enter("cuCtxPushCurrent")) return status;
   if (context == nullptr) return rondo::cuda::invalid_context;
-  if (context->broken) return illegal_address;
+  if (context->failure != 0) return context->failure;
   current().push_back(context);
   return success;
 }
@@ -217,11 +260,12 @@ int cuCtxEnablePeerAccess(Context peer, unsigned flags) {
   return fresh ? success : rondo::cuda::peer_access_already_enabled;
 }
 
-int cuStreamCreate(Stream* stream, unsigned /*flags*/) {
+int cuStreamCreate(Stream* stream, unsigned flags) {
   if (const int status = enter("cuStreamCreate")) return status;
   if (current().back() == nullptr) return rondo::cuda::invalid_context;
   try {
-    *stream = make_stream(current().back(), queue_of_next(current().back()));
+    const bool blocks = (flags & rondo::cuda::stream_non_blocking) == 0;
+    *stream = make_stream(current().back(), queue_of_next(current().back()), blocks);
     return success;
   } catch (const std::system_error&) {
     return out_of_memory;  // no thread is left for it
@@ -247,13 +291,12 @@ int cuStreamGetCtx(Stream stream, Context* context) {
 }
 
 int cuStreamSynchronize(Stream stream) {
-  if (const int status = enter_unsafe("cuStreamSynchronize")) return status;
   const Stream real = resolve(stream);
   if (real == nullptr) return rondo::cuda::invalid_context;
+  if (const int status = enter_unsafe("cuStreamSynchronize", real->context)) return status;
   const auto end = std::make_shared<Token>();
   put(real, [end] { end->set(); });
-  end->wait();
-  return success;
+  return wait_in(real->context, *end);
 }
 
 int cuMemcpyAsync(DevicePointer to, DevicePointer from, std::size_t bytes, Stream stream) {
@@ -263,7 +306,7 @@ int cuMemcpyAsync(DevicePointer to, DevicePointer from, std::size_t bytes, Strea
   const std::byte* const source = reachable(from, bytes);
   if (target == nullptr || source == nullptr || bytes == 0) return invalid_value;
   return put_touching(resolve(stream), [=] {
-    std::memcpy(target, source, bytes);
+    copy_in_pieces(target, source, bytes);
     state().copied_bytes += bytes;
   });
 }
@@ -273,15 +316,17 @@ int cuMemsetD8Async(DevicePointer to, unsigned char value, std::size_t bytes, St
   if (const int status = enter_stream("cuMemsetD8Async", stream, entry)) return status;
   std::byte* const target = reachable(to, bytes);
   if (target == nullptr || bytes == 0) return invalid_value;
-  return put_touching(resolve(stream), [=] { std::memset(target, value, bytes); });
+  return put_touching(resolve(stream), [=] {
+    const Access access("a memset", {{target, bytes, true}});
+    std::memset(target, value, bytes);
+  });
 }
 
 int cuStreamWaitValue32_v2(Stream stream, DevicePointer address, unsigned value, unsigned flags) {
   std::unique_lock<std::mutex> entry;
   if (const int status = enter_stream("cuStreamWaitValue32", stream, entry)) return status;
   if (memory_operations_are("refused")) return not_supported;
-  if (reachable(address, 4) == nullptr || flags != rondo::cuda::wait_value_equal)
-    return invalid_value;
+  if (!is_word(address) || flags != rondo::cuda::wait_value_equal) return invalid_value;
   const Stream real = resolve(stream);
   return put(real, [=, context = real->context] { wait_for_value(context, address, value); });
 }
@@ -291,7 +336,7 @@ int cuStreamWriteValue32_v2(Stream stream, DevicePointer address, unsigned value
   std::unique_lock<std::mutex> entry;
   if (const int status = enter_stream("cuStreamWriteValue32", stream, entry)) return status;
   if (memory_operations_are("refused")) return not_supported;
-  if (reachable(address, 4) == nullptr) return invalid_value;
+  if (!is_word(address)) return invalid_value;
   return put_touching(resolve(stream), [=] { write_value(address, value); });
 }
 
@@ -307,7 +352,7 @@ int cuStreamBatchMemOp_v2(Stream stream, unsigned count, rondo::cuda::MemoryOper
     const bool waits = each.operation == rondo::cuda::operation_wait_value;
     if (!waits && each.operation != rondo::cuda::operation_write_value) return invalid_value;
     const unsigned known = waits ? rondo::cuda::wait_value_equal : rondo::cuda::write_value_default;
-    if (each.flags != known || reachable(each.address, 4) == nullptr) return invalid_value;
+    if (each.flags != known || !is_word(each.address)) return invalid_value;
   }
   const Stream real = resolve(stream);
   return put(real, [all, context = real->context] {
@@ -332,13 +377,13 @@ int cuLaunchHostFunc(Stream stream, rondo::cuda::HostFunction function, void* da
 std::size_t fake_copied_bytes() { return state().copied_bytes; }
 
 void fake_renew_context(Context context) {
+  if (context->failure != 0) forget_work(context);
   const std::scoped_lock lock(state().mutex);
   renew(*context);
 }
 
-void fake_break_context(Context context) {
-  context->broken = true;
-  state().has_broken_context = true;
+void fake_break_context(Context context, int status) {
+  break_context(context, status);
   while (context->touching > 0) std::this_thread::yield();
 }
 }

@@ -22,6 +22,8 @@ void fake_share_queues(std::size_t /*queues_of_context*/) {}
 std::size_t fake_longest_queue() { return 0; }
 void fake_free_waits(bool /*waits*/) {}
 void fake_renew_context(rondo::cuda::Context /*context*/) {}
-void fake_break_context(rondo::cuda::Context /*context*/) {}
+void fake_break_context(rondo::cuda::Context /*context*/, int /*status*/) {}
+int fake_races() { return 0; }
+void fake_block_threads(unsigned /*threads*/) {}
 void fake_lose_memory(int /*device*/) {}
 }

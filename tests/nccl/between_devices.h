@@ -65,11 +65,14 @@ inline void expect_sums(const std::vector<int>& got, int ranks, std::size_t firs
                          std::to_string(got.size()) + " is " + std::to_string(*at));
 }
 
-/// check_calls(), and destroys the communicators.
+/// check_calls(), and destroys the communicators. Nothing that streams do at the same time may touch
+/// the same bytes.
 inline void check_destroyed(const std::vector<ncclComm_t>& comms, const std::vector<Case>& cases,
                             const How& how = {}) {
+  const int races = fake_races();
   check_calls(comms, cases, how);
   destroy(comms);
+  expect_that(fake_races() == races, "streams touch the same bytes at the same time");
 }
 
 /// Replays a captured call on new data, with other calls between the replays.

@@ -184,9 +184,11 @@ TEST_CASE("a captured call and messages keep no other thread waiting", "[join]")
 TEST_CASE("calls in cudaStreamPerThread go each by itself", "[join][fake]") {
   const auto stream = reinterpret_cast<cudaStream_t>(std::uintptr_t{2});  // cudaStreamPerThread
   const Launches launches;
+  std::latch made(2);
   run_on_device(init_joined(2), [&](int rank, ncclComm_t comm) {
     const DeviceBuffer<int> source(1000, rank + 1);
     const DeviceBuffer<int> buffer(1000, 0);
+    made.arrive_and_wait();  // what fills them waits for all such streams of the device
     expect_cuda(cuMemcpyAsync(cuda::address_of(buffer.data()), cuda::address_of(source.data()),
                               1000 * sizeof(int), stream));
     expect(ncclAllGather(buffer.data() + 500 * rank, buffer.data(), 500, ncclInt, comm, stream));

@@ -227,5 +227,21 @@ TEST_CASE("a rank of eight takes at most 64 MB of device memory") {
   destroy(comms);
 }
 
+TEST_CASE("blocks of 32 threads, as many as a warp has, give the same bits") {
+  fake_block_threads(32);
+  const ResidentLaunches launches;
+  with_both(2, [](const Twice& twice) {
+    for (const std::size_t count : {std::size_t{1}, std::size_t{33}, std::size_t{5000}}) {
+      twice.check(
+          {.count = count, .collective = Collective::all_reduce, .type = DataType::float32});
+      twice.check({.count = count, .collective = Collective::all_gather, .type = DataType::int32});
+    }
+  });
+  fake_block_threads(2);
+  CHECK(launches.are(2 * 6));
+  CHECK(fake_races() == 0);
+  CHECK(fake_violations() == 0);
+}
+
 }  // namespace
 }  // namespace rondo::test
