@@ -54,6 +54,7 @@ class StagingHeap {
   StagingHeap& operator=(const StagingHeap&) = delete;
 
   cuda::Context context() const { return context_.get(); }
+  const cuda::SharedContext& shared_context() const { return context_; }
   int rank() const { return rank_; }
   int ranks() const { return ranks_; }
   const FlagSegment& flags() const { return *flags_; }

@@ -1,6 +1,5 @@
 #include "core/direct_device/watcher.h"
 
-#include <algorithm>
 #include <atomic>
 
 #include "core/base/awake.h"
@@ -14,8 +13,6 @@ namespace {
 using std::chrono::milliseconds;
 using Clock = std::chrono::steady_clock;
 
-constexpr milliseconds shortest_nap{1};
-constexpr milliseconds longest_nap{20};
 /// How long the others have to hear of a failure on their own lines, with words for them, before
 /// the whole communicator is aborted.
 constexpr milliseconds before_abort{1000};
@@ -29,10 +26,6 @@ std::uint64_t mark(std::uint64_t fingerprint, bool on_device) {
 
 }  // namespace
 
-milliseconds next_nap(milliseconds last, bool moved, bool frees) {
-  return moved || frees ? shortest_nap : std::min(2 * last, longest_nap);
-}
-
 Watcher::Watcher(std::shared_ptr<detail::CommunicatorState> state,
                  std::shared_ptr<ControlChannel> control, std::unique_ptr<StagingHeap> heap,
                  std::shared_ptr<resident::Executor> executor)
@@ -45,6 +38,10 @@ Watcher::Watcher(std::shared_ptr<detail::CommunicatorState> state,
 }
 
 void Watcher::start(std::shared_ptr<void> owner) {
+  if (owner != nullptr) {
+    const cuda::CurrentContext current(heap_->context());
+    watch_.emplace(heap_->shared_context());
+  }
   // Detached: it ends by itself after retire(), which graphs and peers may put off.
   start_thread([self = shared_from_this(), owner = std::move(owner)]() mutable {
     self->work();
@@ -128,9 +125,9 @@ bool Watcher::is_done_with() const {
   return enqueued_.is_out_of_streams();
 }
 
-void Watcher::abandon(std::uint64_t number) {
+void Watcher::abandon(std::optional<std::uint64_t> number) {
   const std::scoped_lock lock(mutex_);
-  enqueued_.abandon(number);
+  number ? enqueued_.abandon(*number) : enqueued_.abandon();
   changed_.notify_one();
 }
 
@@ -228,6 +225,7 @@ void Watcher::work() {
 
 void Watcher::look() {
   const bool moved = note_progress();
+  if (!moved) look_for_loss();
   bool retired = false;
   {
     const std::scoped_lock lock(mutex_);
@@ -241,6 +239,19 @@ void Watcher::look() {
   if (failure) return spread(*failure);
   if (moved) silence_.reset();
   report_stall();
+}
+
+/// A context that was destroyed, or whose kernel crashed, does nothing more of what is in its streams.
+void Watcher::look_for_loss() {
+  const int status = watch_ && !lost_ ? watch_->look() : cuda::success;
+  if (status == cuda::success) return;
+  lost_ = true;
+  abandon(std::nullopt);
+  try {
+    throw stream::Watch::loss(status, heap_->rank());
+  } catch (const Error& error) {
+    fail(error);
+  }
 }
 
 /// True where a call has ended since the last look.
@@ -376,6 +387,7 @@ void Watcher::give_memory_back(std::shared_ptr<void> owner) {
       std::this_thread::sleep_for(longest_nap);
     if (is_written && heap_->is_read()) heap_->keep();
     const cuda::CurrentContext current(heap_->context());
+    watch_.reset();
     heap_.reset();
   } catch (const std::exception& error) {
     log(LogLevel::info, -1, std::string("while giving device memory back: ") + error.what(),

@@ -5,6 +5,7 @@
 // - If nothing moves in a call for a second, it reports that to the control plane. This compares
 //   what the ranks do. It fails the communicator if they disagree, if one is dead, or after
 //   RONDO_TIMEOUT.
+// - If nothing moves in a call, it asks whether the CUDA context works still (core/stream/watch.h).
 // - After a failure it answers every flag that a stream of this rank may wait for, so that all
 //   streams and graphs end. It also ends kernels that wait for other ranks. What they then read is
 //   worthless.
@@ -12,6 +13,8 @@
 // Any thread may call any method.
 #pragma once
 
+#include <algorithm>
+#include <chrono>
 #include <condition_variable>
 #include <exception>
 #include <memory>
@@ -23,13 +26,18 @@
 #include "core/direct_device/enqueued_calls.h"
 #include "core/direct_device/staging_heap.h"
 #include "core/resident/executor.h"
+#include "core/stream/watch.h"
 
 namespace rondo::direct_device {
 
+inline constexpr std::chrono::milliseconds shortest_nap{1};
+inline constexpr std::chrono::milliseconds longest_nap{20};
 /// How long a watcher sleeps before it looks again: longer each time nothing happens, up to 20 ms.
 /// `moved`: a call has ended. `frees`: each look lets a stream go on by a slice or two of a call
 /// that may have thousands.
-std::chrono::milliseconds next_nap(std::chrono::milliseconds last, bool moved, bool frees);
+inline std::chrono::milliseconds next_nap(std::chrono::milliseconds last, bool moved, bool frees) {
+  return moved || frees ? shortest_nap : std::min(2 * last, longest_nap);
+}
 
 class Watcher : public std::enable_shared_from_this<Watcher> {
  public:
@@ -44,7 +52,7 @@ class Watcher : public std::enable_shared_from_this<Watcher> {
   resident::Executor* executor() const { return executor_.get(); }
   detail::CommunicatorState& state() const { return *state_; }
   /// Starts the thread. `owner`: what the calls' events belong to; it is let go before the heap.
-  /// Throws Error{system} where there is no thread left.
+  /// Throws Error{system} where there is no thread left, CudaError where the heap's context is broken.
   void start(std::shared_ptr<void> owner);
   /// In place of start(), after fail(): there will be no call. If there is no thread left, it waits
   /// for the readers itself, for 5 seconds at most.
@@ -63,8 +71,8 @@ class Watcher : public std::enable_shared_from_this<Watcher> {
   /// That is about to happen. The stream will write when it has begun and completed it.
   void expect(Waiting waiting);
   /// What was put into streams for `number` will not come to its end: the driver refuses
-  /// everything.
-  void abandon(std::uint64_t number);
+  /// everything. Null: nothing so far will.
+  void abandon(std::optional<std::uint64_t> number);
   /// The driver has refused a part of a call. What is in streams may go on when all calls count as
   /// complete.
   void disorder();
@@ -93,6 +101,7 @@ class Watcher : public std::enable_shared_from_this<Watcher> {
   void work();
   void look();
   bool note_progress();
+  void look_for_loss();
   bool is_inside() const;
   void report_stall();
   void report(bool expired);
@@ -127,6 +136,8 @@ class Watcher : public std::enable_shared_from_this<Watcher> {
   } failing_{};                   ///< under mutex_
 
   // The thread's own.
+  std::optional<stream::Watch> watch_{};  ///< set before the thread starts
+  bool lost_ = false;                     ///< the context works no more
   detail::Silence silence_{};
   std::chrono::milliseconds nap_{1};
   std::optional<std::chrono::steady_clock::time_point> failed_at_{};

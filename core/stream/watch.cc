@@ -52,6 +52,18 @@ Watch::Watch(cuda::SharedContext context)
 
 int Watch::seen() const { return question_->status.load(std::memory_order_relaxed); }
 
+cuda::CudaError Watch::loss(int status, int rank) {
+  const char* name = nullptr;
+  cuda::driver().get_error_name(status, &name);
+  return {
+      ErrorCode::system,
+      "the CUDA context of this communicator's streams is gone or broken: CUDA error " +
+          std::to_string(status) + (name != nullptr ? " (" + std::string(name) + ")" : ""),
+      {.rank = rank,
+       .remedy = "look for an earlier failure of CUDA in this process, and destroy communicators "
+                 "before their context"}};
+}
+
 int Watch::look() {
   const int status = seen();
   if (status != cuda::success) return status;

@@ -21,7 +21,9 @@ class Watch {
   /// Returns at once. The driver is asked at most once a second, by a thread of its own: it may
   /// keep callers waiting while one of its queues is full, which the caller may have to empty.
   int look();
-  /// The same, without asking.
+  /// What to throw on that rank where it is anything else.
+  static cuda::CudaError loss(int status, int rank);
+  /// The same as look(), without asking.
   int seen() const;
 
  private:

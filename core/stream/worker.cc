@@ -181,16 +181,8 @@ bool Worker::is_kept() {
 bool Worker::look_for_loss() {
   const int status = watch_->look();
   if (status == cuda::success) return false;
-  const char* name = nullptr;
-  cuda::driver().get_error_name(status, &name);
   try {
-    throw cuda::CudaError(
-        ErrorCode::system,
-        "the CUDA context of this communicator's streams is gone or broken: CUDA error " +
-            std::to_string(status) + (name != nullptr ? " (" + std::string(name) + ")" : ""),
-        {.rank = state_->rank(),
-         .remedy = "look for an earlier failure of CUDA in this process, and destroy communicators "
-                   "before their context"});
+    throw Watch::loss(status, state_->rank());
   } catch (const cuda::CudaError& error) {
     fail(error.what());
   }

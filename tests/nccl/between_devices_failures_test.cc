@@ -109,5 +109,62 @@ TEST_CASE("device memory is given back when communicators end", "[fake]") {
   CHECK(fake_violations() == 0);
 }
 
+TEST_CASE("every call says that a context has broken, and the other rank's calls end", "[fake]") {
+  const int blocks = fake_blocks();
+  const cuda::Context breaks = device_context(5);
+  const std::vector<ncclComm_t> comms = init_on({0, 5});
+  constexpr std::size_t count = 3'000'000;
+  {
+    cuCtxSetCurrent(breaks);
+    const DeviceStream broken;
+    const DeviceBuffer<int> lost(count, 1);
+    cuCtxSetCurrent(device_context(0));
+    const DeviceStream stream;
+    const DeviceBuffer<int> buffer(count, 1);
+    Gate gate(stream);
+    const auto call = [&](int rank) {
+      int* const data = rank == 0 ? buffer.data() : lost.data();
+      const cudaStream_t into = rank == 0 ? stream : broken;
+      return ncclBroadcast(data, data, count, ncclInt, 0, comms[static_cast<std::size_t>(rank)],
+                           into);
+    };
+    expect(call(0));
+    expect(call(1));
+    fake_break_context(breaks, 716);
+    gate.open();
+    CHECK(failure_of(comms[1]) == ncclUnhandledCudaError);
+    for (int i = 0; i < 3; ++i) CHECK_NOTHROW(expect_error(call(1), ncclUnhandledCudaError, "716"));
+    CHECK(failure_of(comms[0]) == ncclSystemError);
+    CHECK_NOTHROW(expect_error(call(0), ncclSystemError, "context of this communicator's streams"));
+    stream.finish();
+    for (const ncclComm_t comm : comms) expect(ncclCommAbort(comm));
+  }
+  fake_lose_memory(5);  // as it goes with the context
+  fake_renew_context(breaks);
+  expect_blocks(blocks);
+}
+
+TEST_CASE("ranks with a context that has broken before make no communicator, and all learn of it",
+          "[fake]") {
+  const cuda::Context broken = device_context(5);
+  fake_break_context(broken);
+  ncclUniqueId id{};
+  expect(ncclGetUniqueId(&id));
+  std::vector<ncclResult_t> results(2);
+  std::vector<std::string> texts(2);
+  on_all_ranks(2, [&](int rank) {
+    cuCtxSetCurrent(rank == 0 ? device_context(0) : broken);
+    ncclComm_t comm = NCCL_COMM_NULL;
+    const auto at = static_cast<std::size_t>(rank);
+    results[at] = ncclCommInitRank(&comm, 2, id, rank);
+    texts[at] = ncclGetLastError(nullptr);
+  });
+  INFO(texts[0] + " and " + texts[1]);
+  CHECK(results[1] == ncclUnhandledCudaError);
+  CHECK(texts[1].find("700") != std::string::npos);
+  CHECK(results[0] != ncclSuccess);
+  fake_renew_context(broken);
+}
+
 }  // namespace
 }  // namespace rondo::test
