@@ -73,6 +73,25 @@ struct MemoryOperation {
 };
 static_assert(sizeof(MemoryOperation) == 48 && offsetof(MemoryOperation, flags) == 24);
 
+/// CUlaunchAttribute.
+struct LaunchAttribute {
+  int name = 0;
+  int unused = 0;
+  int value = 0;
+  char rest[60]{};
+};
+static_assert(sizeof(LaunchAttribute) == 72 && offsetof(LaunchAttribute, value) == 8);
+/// CUlaunchConfig.
+struct LaunchShape {
+  unsigned blocks[3] = {1, 1, 1};
+  unsigned threads[3] = {1, 1, 1};
+  unsigned shared_bytes = 0;
+  Stream stream = nullptr;
+  LaunchAttribute* attributes = nullptr;
+  unsigned attribute_count = 0;
+};
+static_assert(sizeof(LaunchShape) == 56 && offsetof(LaunchShape, stream) == 32);
+
 inline DevicePointer address_of(const void* pointer) {
   return reinterpret_cast<DevicePointer>(pointer);
 }
@@ -92,6 +111,8 @@ inline constexpr int not_ready = 600;  // an event's work is under way
 inline constexpr int attribute_multiprocessors = 16;   // CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT
 inline constexpr int attribute_capability_major = 75;  // ..._COMPUTE_CAPABILITY_MAJOR
 inline constexpr int attribute_capability_minor = 76;  // ..._COMPUTE_CAPABILITY_MINOR
+inline constexpr int attribute_sync_domains =
+    126;                                   // ..._MEM_SYNC_DOMAIN_COUNT; unknown before 12.0
 inline constexpr int attribute_mps = 133;  // CU_DEVICE_ATTRIBUTE_MPS_ENABLED; unknown before 12.1
 inline constexpr int attribute_segments = 102;  // ..._VIRTUAL_MEMORY_MANAGEMENT_SUPPORTED
 inline constexpr int attribute_descriptors =
@@ -128,6 +149,9 @@ inline constexpr unsigned write_value_default = 0;    // preceded by a system-wi
 inline constexpr unsigned operation_wait_value = 1;   // CU_STREAM_MEM_OP_WAIT_VALUE_32
 inline constexpr unsigned operation_write_value = 2;  // CU_STREAM_MEM_OP_WRITE_VALUE_32
 inline constexpr std::size_t most_operations = 255;   // cuStreamBatchMemOp: "less than 256"
+
+inline constexpr int launch_sync_domain = 10;  // CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN
+inline constexpr int remote_sync_domain = 1;   // CU_LAUNCH_MEM_SYNC_DOMAIN_REMOTE
 
 inline constexpr int capture_active = 1;   // CU_STREAM_CAPTURE_STATUS_ACTIVE
 inline constexpr int capture_relaxed = 2;  // CU_STREAM_CAPTURE_MODE_RELAXED
@@ -170,6 +194,8 @@ int cuLaunchKernel(rondo::cuda::Function function, unsigned blocks_x, unsigned b
                    unsigned blocks_z, unsigned threads_x, unsigned threads_y, unsigned threads_z,
                    unsigned shared_bytes, rondo::cuda::Stream stream, void** arguments,
                    void** extra);
+int cuLaunchKernelEx(const rondo::cuda::LaunchShape* shape, rondo::cuda::Function function,
+                     void** arguments, void** extra);
 
 int cuMemAlloc_v2(rondo::cuda::DevicePointer* pointer, std::size_t bytes);
 int cuMemFree_v2(rondo::cuda::DevicePointer pointer);

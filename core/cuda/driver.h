@@ -21,7 +21,7 @@ class CudaError : public Error {
 };
 
 /// Functions of libcuda.so.1, by its names without "cu" and version. A driver of CUDA 11.7 has all
-/// but `ctx_get_id`. An older one has at least those that stand here before the one that `missing`
+/// but the last ones. An older one has at least those that stand here before the one that `missing`
 /// names.
 struct Driver {
   /// `library`: as dlopen() returned it.
@@ -106,6 +106,7 @@ struct Driver {
       find("cuMemGetHandleForAddressRange");
 
   decltype(&cuCtxGetId) ctx_get_id = find.look_for("cuCtxGetId");  ///< since CUDA 12
+  decltype(&cuLaunchKernelEx) launch_kernel_ex = find.look_for("cuLaunchKernelEx");  ///< since 11.8
 
   const char* missing = find.missing();  ///< a function that an older driver lacks; null: none
 };

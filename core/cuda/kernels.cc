@@ -30,13 +30,14 @@ Kernel find_kernel(Module module, const char* name, unsigned threads) {
   return kernel;
 }
 
-/// The driver copies the arguments.
-template <class Call>
-void launch_blocks(Function function, const Call& call, unsigned blocks, Stream stream) {
-  std::array<void*, 1> arguments{const_cast<Call*>(&call)};
-  check(driver().launch_kernel(function, blocks, 1, 1, device::resident_threads, 1, 1, 0, stream,
-                               arguments.data(), nullptr),
-        "cuLaunchKernel");
+/// Whether the current device has domains of memory synchronisation, as those of compute capability
+/// 9.0 do with a driver of CUDA 12.
+bool has_sync_domains() {
+  int domains = 0;
+  return driver().launch_kernel_ex != nullptr &&
+         driver().device_get_attribute(&domains, attribute_sync_domains, current_device()) ==
+             success &&
+         domains > 1;
 }
 
 [[noreturn]] void reject(const std::string& what, const std::string& remedy) {
@@ -181,15 +182,35 @@ ResidentKernels::ResidentKernels() {
   const Module module = load_module(resident_image(), "calls between GPUs go by copies");
   small_ = find_kernel(module, device::small_kernel, device::resident_threads);
   program_ = find_kernel(module, device::program_kernel, device::resident_threads);
+  in_own_domain_ = has_sync_domains();
 }
 
 void ResidentKernels::launch(const device::SmallCall& call, Stream stream) const {
-  launch_blocks(small_.function, call, call.stripes, stream);
+  launch_blocks(small_.function, &call, call.stripes, stream);
 }
 
 void ResidentKernels::launch(const device::RankContext& call, unsigned blocks,
                              Stream stream) const {
-  launch_blocks(program_.function, call, blocks, stream);
+  launch_blocks(program_.function, &call, blocks, stream);
+}
+
+/// The driver copies the arguments. In a domain of their own the kernels' fences do not wait for the
+/// writes of kernels that compute meanwhile. All their flags are system-scope, as domains ask for.
+void ResidentKernels::launch_blocks(Function function, const void* call, unsigned blocks,
+                                    Stream stream) const {
+  std::array<void*, 1> arguments{const_cast<void*>(call)};
+  if (!in_own_domain_) {
+    return check(driver().launch_kernel(function, blocks, 1, 1, device::resident_threads, 1, 1, 0,
+                                        stream, arguments.data(), nullptr),
+                 "cuLaunchKernel");
+  }
+  LaunchAttribute domain{.name = launch_sync_domain, .value = remote_sync_domain};
+  const LaunchShape shape{.blocks = {blocks, 1, 1},
+                          .threads = {device::resident_threads, 1, 1},
+                          .stream = stream,
+                          .attributes = &domain,
+                          .attribute_count = 1};
+  check(driver().launch_kernel_ex(&shape, function, arguments.data(), nullptr), "cuLaunchKernelEx");
 }
 
 }  // namespace rondo::cuda

@@ -103,8 +103,11 @@ class ResidentKernels {
   unsigned blocks_at_once() const { return std::min(small_.blocks, program_.blocks); }
 
  private:
+  void launch_blocks(Function function, const void* call, unsigned blocks, Stream stream) const;
+
   Kernel small_{};
   Kernel program_{};
+  bool in_own_domain_ = false;  ///< of memory synchronisation
 };
 
 }  // namespace rondo::cuda

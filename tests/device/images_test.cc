@@ -98,6 +98,24 @@ TEST_CASE("a device takes the machine code of its major version, and the newest 
   CHECK(form_on({"13.0", "11.0"}, image) == "PTX");
 }
 
+TEST_CASE("kernels that wait are launched in a domain of their own where devices have several") {
+  if (resident_image().ptx == nullptr) return;  // built without nvcc
+  const auto launched_there = [](const Machine& machine) {
+    const int before = fake_launches_in_own_domain();
+    form_on(machine, [] {
+      const cuda::ResidentKernels own;
+      // Refused, as its arenas are not on a device: the stand-in looks at the domain first.
+      std::byte* elsewhere = nullptr;
+      CHECK_THROWS_AS(own.launch(device::SmallCall{.arenas = &elsewhere, .stripes = 1}, nullptr),
+                      cuda::CudaError);
+    });
+    return fake_launches_in_own_domain() - before;
+  };
+  CHECK(launched_there({"11.8", "9.0"}) == 0);
+  CHECK(launched_there({"13.0", "8.6"}) == 0);
+  CHECK(launched_there({"12.0", "9.0"}) == 1);
+}
+
 TEST_CASE("a driver that refuses the machine code gets the PTX") {
   const auto old_code = code_of_12(90);
   const auto new_code = code_of_13(90);

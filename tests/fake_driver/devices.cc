@@ -91,6 +91,9 @@ int cuDeviceGetAttribute(int* value, int attribute, int /*device*/) {
       return say(capability() / 10);
     case rondo::cuda::attribute_capability_minor:
       return say(capability() % 10);
+    case rondo::cuda::attribute_sync_domains:
+      if (driver_version() < 12000) return invalid_value;
+      return say(capability() >= 90 ? 4 : 1);
     case rondo::cuda::attribute_multiprocessors:
       return say(processors);
     case rondo::cuda::attribute_segments:

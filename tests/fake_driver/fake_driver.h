@@ -103,6 +103,8 @@ const char* fake_loaded_form();
 int fake_launches();
 /// The same for kernels that wait for those of other ranks.
 int fake_resident_launches();
+/// Launches, refused ones too, in a domain of memory synchronisation that is not the usual one.
+int fake_launches_in_own_domain();
 /// From here on a stream's queue has room for so many entries; 0: for all. A thread that finds it
 /// full waits for room, and keeps all other threads of its context waiting, as a driver may.
 void fake_limit_queues(std::size_t entries);

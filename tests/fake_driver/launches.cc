@@ -235,6 +235,19 @@ int cuLaunchKernel(Function function, unsigned blocks_x, unsigned blocks_y, unsi
   });
 }
 
+int cuLaunchKernelEx(const rondo::cuda::LaunchShape* shape, Function function, void** arguments,
+                     void** extra) {
+  if (const int status = enter("cuLaunchKernelEx")) return status;
+  const auto& [blocks, threads, shared_bytes, stream, attributes, attribute_count] = *shape;
+  for (unsigned i = 0; i < attribute_count; ++i) {
+    const bool known = attributes[i].name == rondo::cuda::launch_sync_domain;
+    if (!known || attributes[i].value != rondo::cuda::remote_sync_domain) return invalid_value;
+    ++state().launches_in_own_domain;
+  }
+  return cuLaunchKernel(function, blocks[0], blocks[1], blocks[2], threads[0], threads[1],
+                        threads[2], shared_bytes, stream, arguments, extra);
+}
+
 const char* fake_loaded_form() {
   thread_local std::string form;
   const std::scoped_lock lock(state().mutex);
@@ -244,4 +257,5 @@ const char* fake_loaded_form() {
 
 int fake_launches() { return state().launches; }
 int fake_resident_launches() { return state().resident_launches; }
+int fake_launches_in_own_domain() { return state().launches_in_own_domain; }
 }

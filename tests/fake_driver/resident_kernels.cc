@@ -116,8 +116,9 @@ Work program_work(RankContext call, unsigned blocks, int device) {
   return [=, kept = arenas] {
     const Place place(device, blocks);
     ++state().resident_launches;
-    run_teams(blocks, threads().load(std::memory_order_relaxed),
-              [&](HostTeam& team, std::uint32_t block) { run_lane_until_taken(team, call, block); });
+    run_teams(
+        blocks, threads().load(std::memory_order_relaxed),
+        [&](HostTeam& team, std::uint32_t block) { run_lane_until_taken(team, call, block); });
   };
 }
 
