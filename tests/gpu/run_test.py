@@ -1,14 +1,12 @@
 #!/usr/bin/env python3
-"""Tests tests/gpu/run itself, without a GPU: other steps after one that fails or is slow, the report,
-the bars, what is packed, and every step that the driver's stand-in can carry.
+"""Tests tests/gpu/run itself, with steps, tools and ranks that are made here: other steps after one that
+fails or is slow, none after a failed preflight, the order, the report, and the bars.
 
     run_test.py BUILD
 """
 
 import argparse
 import contextlib
-import importlib.machinery
-import importlib.util
 import io
 import json
 import os
@@ -20,43 +18,13 @@ import time
 import unittest
 import unittest.mock
 
-FOLDER = pathlib.Path(__file__).resolve().parent
-BUILD = pathlib.Path(sys.argv.pop(1)) if len(sys.argv) > 1 else FOLDER.parents[1] / "build/check"
-STAND_IN = BUILD / "lib/fake_driver"
-sys.dont_write_bytecode = True
-sys.path.insert(0, str(FOLDER))
+from started import BUILD, FOLDER, FORMS, LIMIT, STAND_IN, built, run, started
+from steps import bars, execute, sanitizer, table, toolkit
+from steps.context import Context, LeftOut
+from steps.place import Place
+from swapped import activation
 
-import freed_memory  # noqa: E402
-from steps import bars, execute, pack, sanitizer, sweeps, table, toolkit  # noqa: E402
-from steps.context import Context, LeftOut  # noqa: E402
-from steps.place import Place  # noqa: E402
-from swapped import activation  # noqa: E402
-
-LIMIT = 800  # seconds until a run counts as hung: the machine may be busy
-PATIENT = 6000  # seconds of all steps together, so that none is short of time
-FORMS = ("one_stream", "one_thread", "threads", "processes")
-
-
-def loaded(path):
-    loader = importlib.machinery.SourceFileLoader("gpu_run", str(path))
-    module = importlib.util.module_from_spec(importlib.util.spec_from_loader("gpu_run", loader))
-    loader.exec_module(module)
-    return module
-
-
-run = loaded(FOLDER / "run")
-
-
-def built(*names):
-    return all(Place(BUILD).program(name) for name in names)
-
-
-def started(*words, **environment):
-    """The exit status and the output of the script, started as people start it."""
-    done = subprocess.run([sys.executable, FOLDER / "run", *map(str, words)], text=True, timeout=LIMIT,
-                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-                          env=dict(os.environ, PYTHONDONTWRITEBYTECODE="1", **environment))
-    return done.returncode, done.stdout
+CHECKED = ("reduce", "calls", "resident", "nccl", "scripts", "mps", "train")
 
 
 def point(**more):
@@ -70,7 +38,7 @@ class Steps(unittest.TestCase):
     def report_of(self, *steps, seconds=60.0):
         with tempfile.TemporaryDirectory() as folder:
             out = pathlib.Path(folder) / "report.json"
-            made = [table.Step(name, "", limit, body) for name, limit, body in steps]
+            made = [table.Step(name, "", limit, *body) for name, limit, *body in steps]
             options = argparse.Namespace(brief=False, seconds=seconds, out=str(out))
             returned = run.run_steps(made, Place(folder, STAND_IN), options)
             self.assertEqual(json.loads(out.read_text()), returned)
@@ -101,6 +69,18 @@ class Steps(unittest.TestCase):
         self.assertTrue(report["finished"])
         self.assertTrue(report["rehearsal"])
         self.assertEqual(run.tell(report), 1)
+
+    def test_nothing_runs_after_a_step_that_all_others_need_has_failed(self):
+        for body, limit, outcome in (("exit 3", 60, "failed"), ("sleep 1000", 2, "timed out")):
+            report, _ = self.report_of(
+                ("needed", limit, self.shell(body), True), ("next", 60, self.shell("true")),
+                ("last", 60, self.shell("true")), seconds=limit + 120.0)
+            self.assertEqual([entry["status"] for entry in report["steps"]], [outcome] + ["not run"] * 2)
+            self.assertEqual(report["steps"][1]["left_out"], [f"needed {outcome}"])
+            self.assertEqual(report["steps"][1]["commands"], [])
+            self.assertTrue(report["finished"])
+            wrong = "SOMETHING IS WRONG" if outcome == "failed" else "SOMETHING TOOK TOO LONG"
+            self.assertEqual(self.told(report), (1, wrong + ": see above; of 3 steps 2 not run"))
 
     def test_a_command_that_takes_too_long_is_ended_with_what_it_started(self):
         with tempfile.TemporaryDirectory() as folder:
@@ -188,6 +168,15 @@ class Steps(unittest.TestCase):
         self.assertLess(table.MOST_SECONDS, 9 * 60)
 
 
+    def test_what_all_need_comes_first_and_long_measurements_last(self):
+        names = [step.name for step in table.STEPS]
+        self.assertEqual([step.name for step in table.STEPS if step.needed], ["preflight"])
+        self.assertEqual(names[:1], ["preflight"])
+        last = names[names.index("sanitizer") + 1:]
+        self.assertEqual(last, [*FORMS, "speed"])
+        self.assertLess(max(names.index(name) for name in CHECKED), names.index("soak"))
+
+
 class Bars(unittest.TestCase):
     def reached(self, *lines):
         return {bar["what"]: bar["reached"] for bar in bars.bars(list(lines))}
@@ -222,7 +211,7 @@ class Bars(unittest.TestCase):
 class Options(unittest.TestCase):
     def test_wrong_options_and_nothing_to_run(self):
         status, said = self.assert_and_start(2, "--only", "reduce,nothing")
-        self.assertIn("no step nothing; there are reduce", said)
+        self.assertIn("no step nothing; there are preflight", said)
         with tempfile.TemporaryDirectory() as folder:
             _, said = self.assert_and_start(2, "--build", folder)
             self.assertIn("lacks gpu_reduce", said)
@@ -320,59 +309,6 @@ class Swap(unittest.TestCase):
             said = subprocess.run(program, text=True, stdout=subprocess.PIPE, cwd=FOLDER, check=True,
                                   env=dict(os.environ, LD_PRELOAD=preloaded)).stdout
             self.assertEqual(said.strip(), preloaded or "None")
-
-
-class Rehearsal(unittest.TestCase):
-    """The steps themselves, with the driver's stand-in."""
-
-    def rehearse(self, build, steps):
-        with tempfile.TemporaryDirectory() as folder:
-            out = pathlib.Path(folder) / "report.json"
-            status, said = started("--build", build, "--stand-in", STAND_IN, "--brief", "--seconds", PATIENT,
-                                   "--only", ",".join(steps), "--out", out)
-            self.assertEqual(status, 0, said)
-            report = json.loads(out.read_text())
-        self.assertEqual({entry["step"]: entry["status"] for entry in report["steps"]},
-                         {step: "passed" for step in steps}, said)
-        return report
-
-    @unittest.skipUnless(built("gpu_sweep"), "gpu_sweep is not built")
-    def test_every_form_of_the_sweep(self):
-        report = self.rehearse(BUILD, FORMS)
-        lines = [line for line in run.all_lines(report) if line["kind"] == "sweep"]
-        self.assertEqual({line["form"] for line in lines}, set(FORMS))
-        self.assertEqual({line["wrong"] for line in lines}, {0})
-        for form in FORMS[1:]:
-            found = {(line["collective"], line["ranks"]) for line in lines if line["form"] == form}
-            self.assertEqual(len(found), 9 * 3, form)
-        replayed = {line["form"] for line in lines if "microseconds_in_graph" in line}
-        self.assertEqual(replayed, set(FORMS) - {"one_thread"})
-        self.assertTrue(report["bars"])
-        self.assertIn("#wrong", sweeps.tables(lines))
-
-    @unittest.skipUnless(built("gpu_calls"), "built without nvcc")
-    def test_kernels_that_wait(self):
-        self.rehearse(BUILD, ("calls",))
-
-    @unittest.skipUnless((STAND_IN / "libcuda.so.1").is_file(), "the driver's stand-in is not built")
-    def test_memory_that_is_freed_while_another_process_maps_it(self):
-        done = execute.execute([sys.executable, FOLDER / "freed_memory.py"],
-                               Place(BUILD, STAND_IN).environment(), LIMIT)
-        self.assertEqual(done.status, 0, done.text)
-        self.assertEqual([(line["memory"], line["owner"], line["found"]) for line in done.lines],
-                         [(memory, owner, "as it was") for memory in ("cuMemAlloc", "cuMemCreate")
-                          for owner in ("frees it", "is killed")])
-        wrong = [freed_memory.is_wrong(line | {"found": "changed"}) for line in done.lines]
-        self.assertEqual(wrong, [False, False, True, True])  # the manual promises nothing of the others
-
-    @unittest.skipUnless(built(*pack.NEEDED), "not everything that is packed is built")
-    def test_what_is_packed_runs_by_itself(self):
-        with tempfile.TemporaryDirectory() as folder:
-            archive = pathlib.Path(folder) / "packed.tar.xz"
-            status, said = started("--build", BUILD, "--pack", archive)
-            self.assertEqual(status, 0, said)
-            subprocess.run(["tar", "xf", archive, "-C", folder], check=True)
-            self.rehearse(folder, ("one_stream",))
 
 
 if __name__ == "__main__":

@@ -11,6 +11,7 @@ LEAST = 0.2     # seconds that are worth beginning a command
 NOT_RUN = re.compile("^not run: (.*)$", re.MULTILINE)  # what a program says that ends with status 77
 NO_TIME = "no time was left"
 PASSED, FAILED, TIMED_OUT, LEFT_OUT = "passed", "failed", "timed out", "left out"
+STOPPED = "not run"  # of a whole step: one that all others need went wrong
 
 
 def outcome_of(done, may_be_cut):

@@ -10,7 +10,7 @@ import tempfile
 from steps.place import Place
 
 PROGRAMS = ["gpu_reduce", "gpu_resident", "gpu_calls", "gpu_sweep", "gpu_nccl",
-            "gpu_train", "rondorun"]
+            "gpu_preflight", "gpu_train", "rondorun"]
 NEEDED = [name for name in PROGRAMS if name != "gpu_train"]  # building gpu_train takes OpenBLAS
 # Every machine has its own of these, and the driver's.
 ITS_OWN = re.compile(r"lib(c|m|dl|rt|pthread|stdc\+\+|gcc_s|cuda|nccl)\.so")

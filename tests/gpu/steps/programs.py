@@ -7,6 +7,8 @@ from steps.context import LeftOut
 from steps.execute import execute
 from steps.place import ROOT
 
+LAUNCHES, LOAD = 100_000, 4 << 20  # bytes of a buffer of the load
+FEW_LAUNCHES, SMALL_LOAD = 240, 64 << 10
 CHECKED = "~[fake]"  # what only the stand-in can show is left out
 HAS_CUBLAS = """
 import contextlib, ctypes, sys
@@ -26,9 +28,35 @@ def reduce(context):
     check_or_measure(context, "gpu_reduce")
 
 
+def preflight(context):
+    context.program("gpu_preflight")
+
+
+def costs(context):
+    context.program("gpu_preflight", "--costs")
+
+
 def resident(context):
     context.needs_gpu("runtime of CUDA's")
-    check_or_measure(context, "gpu_resident")
+    context.program("gpu_resident", "--check")
+
+
+def resident_speed(context):
+    context.needs_gpu("runtime of CUDA's")
+    if context.brief:
+        raise LeftOut("--brief measures little")
+    context.program("gpu_resident", "--measure")
+
+
+def soak(context):
+    """The program ends by itself before it would be ended."""
+    launches, load = (FEW_LAUNCHES, SMALL_LOAD) if context.brief or context.place.stand_in else (
+        LAUNCHES, LOAD)
+    context.program("gpu_calls", "--soak", str(launches), f"{0.7 * context.left():.1f}", str(load))
+    missing = sum(line["wanted"] - line["launches"] for line in context.lines
+                  if line.get("kind") == "soak")
+    if missing:
+        context.reasons.append(f"{missing} launches: no time was left, or kernels gave up")
 
 
 def calls(context):

@@ -1,4 +1,5 @@
-"""The steps, in the order in which they run. The most informative ones come first."""
+"""The steps, in the order in which they run: what all others need, what is right, what it costs, and
+last the long measurements."""
 
 import dataclasses
 import typing
@@ -14,29 +15,35 @@ class Step:
     does: str
     seconds: int  # at most
     run: typing.Callable
+    needed: bool = False  # by all others: none is run after it has gone wrong
 
 
 STEPS = (
-    Step("reduce", "reductions against the CPU's, then their speed beside a copy's", 10,
+    Step("preflight", "the driver takes our kernels and memory operations; one all-reduce is right",
+         15, programs.preflight, needed=True),
+    Step("reduce", "reductions against the CPU's, then their speed beside a copy's", 8,
          programs.reduce),
-    Step("one_stream", "all-reduces that one thread makes for all ranks, in one stream, and graphs",
-         8, sweeps.one_stream),
-    Step("one_thread", "every collective, one thread for all ranks, a stream for each", 25,
-         sweeps.one_thread),
-    Step("threads", "every collective, a thread for each rank", 30, sweeps.threads),
-    Step("processes", "every collective, a process for each rank, without MPS", 45,
-         sweeps.processes),
-    Step("calls", "kernels that wait for other ranks', by launches in streams of their own", 10,
+    Step("calls", "kernels that wait for other ranks', by launches in streams of their own", 8,
          programs.calls),
-    Step("nccl", "libnccl's calls on device buffers: tests/nccl", 110, programs.nccl),
-    Step("pytorch", "PyTorch's collectives and DDP with rondo's library", 65, frameworks.pytorch),
-    Step("cupy", "cupy.cuda.nccl with rondo's library", 15, frameworks.cupy),
-    Step("scripts", "processes that share the GPU, one killed, graphs, windows, freed memory", 80,
+    Step("resident", "every algorithm by the resident kernel", 8, programs.resident),
+    Step("nccl", "libnccl's calls on device buffers: tests/nccl", 120, programs.nccl),
+    Step("scripts", "processes that share the GPU, one killed, graphs, windows, freed memory", 85,
          processes.scripts),
     Step("mps", "kernels of processes that wait for each other, under MPS", 10,
          processes.under_mps),
-    Step("resident", "every algorithm by the resident kernel, then its speed", 15,
-         programs.resident),
-    Step("train", "rondo-train's operations and trainings", 30, programs.train),
-    Step("sanitizer", "short runs under memcheck and racecheck", 45, sanitizer.checked),
+    Step("train", "rondo-train's operations and trainings", 8, programs.train),
+    Step("soak", "100,000 launches of kernels that wait, beside a load", 25, programs.soak),
+    Step("pytorch", "PyTorch's collectives and DDP with rondo's library", 65,
+         frameworks.pytorch),
+    Step("cupy", "cupy.cuda.nccl with rondo's library", 12, frameworks.cupy),
+    Step("costs", "memory operations of streams, by number", 3, programs.costs),
+    Step("sanitizer", "short runs under memcheck and racecheck", 25, sanitizer.checked),
+    Step("one_stream", "all-reduces that one thread makes for all ranks, in one stream, and graphs",
+         6, sweeps.one_stream),
+    Step("one_thread", "every collective, one thread for all ranks, a stream for each", 20,
+         sweeps.one_thread),
+    Step("threads", "every collective, a thread for each rank", 16, sweeps.threads),
+    Step("processes", "every collective, a process for each rank, without MPS", 40,
+         sweeps.processes),
+    Step("speed", "the resident kernel's speed", 6, programs.resident_speed),
 )

@@ -1,0 +1,59 @@
+// Ranks that share one GPU and one context, whose calls are co-resident kernels
+// (kernels/cuda/calls.cu). Each rank has a launch in its own stream.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "core/control/call.h"
+#include "core/cuda/kernels.h"
+#include "core/cuda/pinned.h"
+#include "core/resident/form.h"
+#include "core/resident/programs.h"
+#include "tests/nccl/device.h"
+
+namespace rondo::gpu_test {
+
+using DeviceBytes = test::DeviceBuffer<std::byte>;
+
+/// What all ranks of a communicator choose for `call`.
+resident::Choice choose(const Call& call, int ranks);
+
+/// A rank's buffers of one call, on the device.
+struct Buffers {
+  const std::byte* input = nullptr;
+  std::byte* output = nullptr;
+};
+
+/// Makes one call of all ranks after another, in the same arenas. For one thread.
+class CallGroup {
+ public:
+  /// Device 0's context is to be current.
+  explicit CallGroup(int ranks);
+  ~CallGroup();
+  CallGroup(const CallGroup&) = delete;
+  CallGroup& operator=(const CallGroup&) = delete;
+
+  /// Puts the call into the ranks' streams. `buffers`: by rank.
+  void launch(const Call& call, const std::vector<Buffers>& buffers);
+  cuda::Stream stream(int rank) const;
+  /// Waits for all streams.
+  void finish() const;
+  /// What the first wait to give up waited for, in words; empty: none did.
+  std::string failure() const;
+  int ranks() const { return static_cast<int>(members_.size()); }
+
+ private:
+  struct Rank;
+  void launch_small(const Call& call, const resident::Choice& choice, int rank,
+                    const Buffers& buffers) const;
+  void launch_program(const Call& call, const Composition& composition, Rank& member,
+                      const Buffers& buffers) const;
+
+  const cuda::ResidentKernels& kernels_;
+  std::vector<std::unique_ptr<Rank>> members_{};
+  std::unique_ptr<test::DeviceBuffer<std::byte*>> arenas_{};
+};
+
+}  // namespace rondo::gpu_test
