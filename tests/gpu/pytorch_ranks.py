@@ -3,9 +3,9 @@
     rondorun -n N --nccl --share-gpu python tests/gpu/pytorch_ranks.py
 
 Every element is checked. The program also checks that linked calls go to rondo's NCCL, and that
-losses equal those of one process with the whole batches. --nvidia runs one rank with
-NVIDIA's library, to compare the time of a step. --device cpu and --backend make a rehearsal without
-a GPU.
+losses equal those of one process with the whole batches. --nvidia runs with NVIDIA's library, to
+compare the time of a step. --short checks one type, and graphs instead of DDP. --device cpu and
+--backend make a rehearsal without a GPU.
 """
 
 import argparse
@@ -27,6 +27,7 @@ from swapped import activation  # noqa: E402
 TYPES = (torch.float32, torch.float16, torch.bfloat16, torch.int64, torch.uint8)
 COUNTS = (1, 1000, 300_007)
 STEPS = 10
+SURROUNDINGS = ("CUDA_DEVICE_MAX_CONNECTIONS", "PYTORCH_CUDA_ALLOC_CONF")
 
 
 def numbers(rank, count, kind, device):
@@ -83,6 +84,30 @@ def check_collectives(kind, count, device):
         equal("send and recv", value, every[(rank - 1) % ranks])
 
 
+def check_graph(device):
+    """An all-reduce in a graph, replayed with other numbers."""
+    rank, ranks = distributed.get_rank(), distributed.get_world_size()
+    value = torch.zeros(COUNTS[-1], device=device)
+    distributed.all_reduce(value)  # a communicator is made by its first call, not in a capture
+    finish(device)
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        distributed.all_reduce(value)
+    for turn in range(3):
+        every = [numbers(each + turn, value.numel(), value.dtype, device) for each in range(ranks)]
+        value.copy_(every[rank])
+        graph.replay()
+        equal("all_reduce in a graph", value, sum(every))
+
+
+def check_split(device):
+    """An all-reduce of a second group, which an eager one splits off."""
+    rank, ranks = distributed.get_rank(), distributed.get_world_size()
+    value = torch.full((1000,), rank + 1, device=device)
+    distributed.all_reduce(value, group=distributed.new_group())
+    equal("all_reduce of a new group", value, torch.full_like(value, ranks * (ranks + 1) // 2))
+
+
 def losses_of(model, part_of, device):
     """The losses of a training with the rows that `part_of` takes of every batch, averaged over all ranks."""
     optimizer = torch.optim.SGD(model.parameters(), lr=common.RATE)
@@ -133,7 +158,24 @@ def arguments():
     parser.add_argument("--device", choices=("cuda", "cpu"), default="cuda")
     parser.add_argument("--backend", default="nccl")
     parser.add_argument("--nvidia", action="store_true", help="NVIDIA's library: nothing is swapped")
+    parser.add_argument("--device-id", action="store_true", help="init_process_group has the device")
+    parser.add_argument("--short", action="store_true", help="one type, graphs and no DDP")
     return parser.parse_args()
+
+
+def check(options, device):
+    """What the line of rank 0 says of the checks."""
+    for kind in TYPES[:1] if options.short else TYPES:
+        for count in COUNTS:
+            check_collectives(kind, count, device)
+    if options.device_id:
+        check_split(device)
+    if not options.short:
+        return {"largest_loss_difference": check_training(device),
+                "step_milliseconds": step_milliseconds(device)}
+    if device.type == "cuda":
+        check_graph(device)
+    return {"eager": options.device_id} | {name: os.environ.get(name) for name in SURROUNDINGS}
 
 
 def main():
@@ -145,19 +187,15 @@ def main():
                           if options.device == "cuda" else None)
     if options.device == "cuda":
         torch.cuda.set_device(device)
-    distributed.init_process_group(options.backend)
-    for kind in TYPES:
-        for count in COUNTS:
-            check_collectives(kind, count, device)
-    difference, step = check_training(device), step_milliseconds(device)
+    distributed.init_process_group(options.backend, device_id=device if options.device_id else None)
+    said = check(options, device)
     if not options.nvidia:
         active.check()  # whatever was loaded since
     if distributed.get_rank() == 0:
         print(json.dumps({"kind": "pytorch", "library": "NVIDIA's" if options.nvidia else "rondo",
                           "mapped": active.mapped(), "torch": torch.__version__,
                           "ranks": distributed.get_world_size(), "device": options.device,
-                          "largest_loss_difference": difference, "step_milliseconds": step}),
-              flush=True)
+                          **said}), flush=True)
     distributed.barrier()
     distributed.destroy_process_group()
 

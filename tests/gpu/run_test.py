@@ -19,7 +19,7 @@ import unittest
 import unittest.mock
 
 from started import BUILD, FOLDER, FORMS, LIMIT, STAND_IN, built, run, started
-from steps import bars, execute, sanitizer, table, toolkit
+from steps import bars, execute, frameworks, sanitizer, table, toolkit
 from steps.context import Context, LeftOut
 from steps.place import Place
 from swapped import activation
@@ -274,6 +274,44 @@ class Sanitizer(unittest.TestCase):
         slow = 'case "$*" in *gpu_nccl*) sleep 1000;; *racecheck*) exit 9;; esac'
         self.assertEqual(self.outcomes(slow, 40),
                          ("failed", ["left out", "failed", "passed", "passed"]))
+
+
+class Frameworks(unittest.TestCase):
+    """The steps of PyTorch, with ranks that are made here."""
+
+    def said(self, step, library=b""):
+        with tempfile.TemporaryDirectory() as folder:
+            root = pathlib.Path(folder)
+            (root / "bin").mkdir()
+            (root / "libnccl.so.2").write_bytes(b"\0" + library + b"\0")
+            (root / "line").write_text(json.dumps({"kind": "pytorch", "library": "NVIDIA's",
+                                                   "mapped": [str(root / "libnccl.so.2")]}))
+            (root / "bin/rondorun").write_text(
+                "#!/bin/sh\necho said $CUDA_DEVICE_MAX_CONNECTIONS $PYTORCH_CUDA_ALLOC_CONF"
+                f" $NCCL_MULTI_RANK_GPU_ENABLE $*\ncat {root}/line\n")
+            (root / "bin/rondorun").chmod(0o755)
+            context = Context(Place(folder), LIMIT, True)
+            with unittest.mock.patch.object(frameworks.importlib.util, "find_spec"):
+                with contextlib.suppress(LeftOut):
+                    step(context)
+        self.assertEqual(context.outcome(), "passed")
+        return [line.replace("/", " ").split() for line in context.text.splitlines()
+                if line.startswith("said")]
+
+    def test_two_ranks_of_nvidia_where_its_library_lets_them_share_a_gpu(self):
+        self.assertEqual(len(self.said(frameworks.nvidia)), 2)
+        said = self.said(frameworks.nvidia, frameworks.SHARES.encode())
+        self.assertEqual(["--nvidia" in words for words in said], [False, True, True])
+        self.assertEqual([("--nccl" in words, "--share-gpu" in words) for words in said],
+                         [(True, False), (False, False), (False, True)])
+        self.assertEqual(said[2][1:5], ["32", "1", "-n", "2"])
+
+    def test_short_runs_in_other_surroundings(self):
+        said = self.said(frameworks.pytorch)
+        self.assertEqual(["--short" in words for words in said], [False] * 2 + [True] * 4)
+        self.assertEqual(["--device-id" in words for words in said], [False] * 2 + [True] + [False] * 3)
+        self.assertEqual([words[1] for words in said], ["32"] * 4 + ["1", "8"])
+        self.assertEqual(said[3][2], "expandable_segments:True")
 
 
 class Swap(unittest.TestCase):

@@ -323,7 +323,8 @@ def test_examples():
 def test_what_a_gpu_runs_of_torch_and_cupy_goes_on_a_cpu():
     """tests/gpu's ranks: torch by the backend rondo, and CuPy's module by numpy on the host."""
     with tempfile.TemporaryDirectory() as folder:
-        for more, words in (({}, ["pytorch_ranks.py", "--device", "cpu", "--backend", "rondo"]),
+        ranks = ["pytorch_ranks.py", "--device", "cpu", "--backend", "rondo"]
+        for more, words in (({}, ranks), ({}, [*ranks, "--short"]),
                             ({"PYTHONPATH": str(GPU / "by_numpy")}, ["cupy_ranks.py", f"{folder}/id"])):
             done = run(RONDORUN, "-n", "2", "--nccl", "--share-gpu", sys.executable, GPU / words[0],
                        *words[1:], **more)
