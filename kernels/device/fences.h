@@ -8,8 +8,8 @@
 //                   a word is written and read as a whole.
 //
 // Scope is the system: a peer may be another device or the host. On the device these are PTX
-// instructions of the memory model (sm_70 and later), on the host std::atomic_ref. Tests put a weak
-// memory there (tests/device/weak_accesses.h). There are no bare fences, which ThreadSanitizer does
+// instructions of the memory model (sm_70 and later), on the host std::atomic_ref. Tests put
+// simulations there (tests/device/simulated.h). There are no bare fences, which ThreadSanitizer does
 // not know. Data that an acquire has made visible must be read by ordinary loads, never by the
 // read-only path (ld.global.nc, __ldg), which bypasses the model.
 #pragma once

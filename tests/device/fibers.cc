@@ -5,7 +5,7 @@
 
 namespace rondo::device::test {
 
-Fibers::Fibers(std::size_t count, std::uint64_t seed) : fibers_(count), random_(seed) {}
+Fibers::Fibers(std::size_t count, Pick pick) : fibers_(count), pick_(std::move(pick)) {}
 
 bool Fibers::run(std::function<void(std::size_t)> body) {
   body_ = std::move(body);
@@ -41,12 +41,11 @@ void Fibers::run_current() {
   leave(fibers_[self].context);
 }
 
-/// Another one is drawn each time, but for a slow one, which lags far behind for a while.
-std::size_t Fibers::pick() {
+std::size_t RandomPick::operator()(std::span<const std::size_t> ready) {
   const std::uint64_t luck = random_();
-  if (luck % 512 == 0) slow_ = (luck >> 32) % fibers_.size();
-  const std::size_t drawn = ready_[(luck >> 16) % ready_.size()];
-  return drawn == slow_ && luck % 16 != 0 ? ready_[(luck >> 40) % ready_.size()] : drawn;
+  if (luck % 512 == 0) slow_ = (luck >> 32) % fibers_;
+  const std::size_t drawn = ready[(luck >> 16) % ready.size()];
+  return drawn == slow_ && luck % 16 != 0 ? ready[(luck >> 40) % ready.size()] : drawn;
 }
 /// Goes on where the next one is; where the caller is when none can go on.
 void Fibers::leave(ucontext_t& from) {
@@ -55,7 +54,7 @@ void Fibers::leave(ucontext_t& from) {
     return;
   }
   const std::size_t before = current_;
-  current_ = pick();
+  current_ = pick_(ready_);
   if (&from == &caller_ || current_ != before) swapcontext(&from, &fibers_[current_].context);
 }
 

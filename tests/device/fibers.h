@@ -1,5 +1,4 @@
-// Fibers: threads of a simulation, which take turns on the caller's thread when they say so. Their
-// order is random, by a seed.
+// Fibers: threads of a simulation, which take turns on the caller's thread when they say so.
 #pragma once
 
 #include <ucontext.h>
@@ -10,6 +9,7 @@
 #include <functional>
 #include <memory>
 #include <random>
+#include <span>
 #include <vector>
 
 namespace rondo::device::test {
@@ -17,7 +17,10 @@ namespace rondo::device::test {
 /// Not thread-safe.
 class Fibers {
  public:
-  Fibers(std::size_t count, std::uint64_t seed);
+  /// Which of those that can go on is the next.
+  using Pick = std::function<std::size_t(std::span<const std::size_t> ready)>;
+
+  Fibers(std::size_t count, Pick pick);
   Fibers(const Fibers&) = delete;
   Fibers& operator=(const Fibers&) = delete;
 
@@ -43,17 +46,27 @@ class Fibers {
 
   static void enter(unsigned high, unsigned low);
   void run_current();
-  std::size_t pick();
   void leave(ucontext_t& from);
 
   std::vector<Fiber> fibers_;
   std::vector<std::size_t> ready_{};
   std::size_t ended_ = 0;
   std::size_t current_ = 0;
-  std::size_t slow_ = 0;  ///< the fiber that is seldom picked, for now
   ucontext_t caller_{};
   std::function<void(std::size_t)> body_{};
   std::exception_ptr thrown_{};
+  Pick pick_;
+};
+
+/// Another one is drawn each time, by a seed, but for a slow one, which lags far behind for a while.
+class RandomPick {
+ public:
+  RandomPick(std::size_t fibers, std::uint64_t seed) : fibers_(fibers), random_(seed) {}
+  std::size_t operator()(std::span<const std::size_t> ready);
+
+ private:
+  std::size_t fibers_;
+  std::size_t slow_ = 0;
   std::mt19937_64 random_;
 };
 

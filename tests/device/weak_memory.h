@@ -27,9 +27,9 @@
 #include <unordered_map>
 #include <vector>
 
-namespace rondo::device::test {
+#include "tests/device/simulated.h"
 
-enum class Ordering { ordinary, relaxed, ordered };
+namespace rondo::device::test {
 
 /// Not thread-safe: all threads that it knows are simulated on one.
 class WeakMemory {

@@ -1,6 +1,5 @@
 #include "tests/device/weak_run.h"
 
-#include <cstring>
 #include <memory>
 #include <random>
 #include <string_view>
@@ -25,25 +24,18 @@ OrderedPlace place(Kind kind, const Site& site) {
 }
 
 /// One run: the threads of team t are fibers t * threads and those after it.
-class Simulation {
+class WeakSimulation : public Simulated {
  public:
-  Simulation(const WeakRun& run, std::uint32_t teams, std::uint32_t threads)
+  WeakSimulation(const WeakRun& run, std::size_t threads)
       : run_(run),
-        memory_(std::size_t{teams} * threads, run.seed),
-        fibers_(std::size_t{teams} * threads, ~run.seed),
+        memory_(threads, run.seed),
+        fibers_(threads, RandomPick(threads, ~run.seed)),
         random_(run.seed * 2 + 1) {}
 
   WeakMemory& memory() { return memory_; }
   Fibers& fibers() { return fibers_; }
   Thread thread() const { return static_cast<Thread>(fibers_.current()); }
 
-  /// Others may go on before an access.
-  void step() {
-    if (left_-- != 0) return;
-    const std::uint64_t luck = random_();
-    left_ = (luck >> 8) % (std::uint64_t{1} << (luck % 8));
-    fibers_.yield();
-  }
   /// False where the run weakens it.
   bool holds(Kind kind, const Site& site) {
     const OrderedPlace* const weakened = run_.weakened;
@@ -52,12 +44,39 @@ class Simulation {
     if (run_.places != nullptr) run_.places->insert(here);
     return weakened == nullptr || here != *weakened;
   }
-  bool tears() const { return run_.tears; }
-  Ordering ordering(Kind kind, const Site& site) {
-    return holds(kind, site) ? Ordering::ordered : Ordering::relaxed;
+
+  void read(const std::byte* at, std::span<std::byte> to, Ordering ordering,
+            const Site& site) override {
+    step();
+    const bool in_halves = run_.tears && ordering != Ordering::ordinary;
+    const std::size_t piece = in_halves ? to.size() / 2 : to.size();
+    const Ordering kept = weakened(ordering, Kind::acquire, site);
+    for (std::size_t done = 0; done < to.size(); done += piece)
+      memory_.read(thread(), at + done, to.subspan(done, piece), kept);
   }
+  void write(std::byte* at, std::span<const std::byte> from, Ordering ordering,
+             const Site& site) override {
+    step();
+    memory_.write(thread(), at, from, weakened(ordering, Kind::release, site));
+  }
+  bool exchange_if(std::uint64_t* word, std::uint64_t expected, std::uint64_t value) override {
+    step();
+    return memory_.exchange_if(thread(), word, expected, value);
+  }
+  void pause() override { fibers_.yield(); }
 
  private:
+  /// Others may go on before an access.
+  void step() {
+    if (left_-- != 0) return;
+    const std::uint64_t luck = random_();
+    left_ = (luck >> 8) % (std::uint64_t{1} << (luck % 8));
+    fibers_.yield();
+  }
+  Ordering weakened(Ordering ordering, Kind kind, const Site& site) {
+    return ordering != Ordering::ordered || holds(kind, site) ? ordering : Ordering::relaxed;
+  }
+
   const WeakRun& run_;
   WeakMemory memory_;
   Fibers fibers_;
@@ -65,15 +84,9 @@ class Simulation {
   std::uint64_t left_ = 0;
 };
 
-/// The simulation that runs on this thread.
-Simulation*& running() {
-  static thread_local Simulation* simulation = nullptr;
-  return simulation;
-}
-
-class SimulatedMeetingPoint : public MeetingPoint {
+class WeakMeetingPoint : public MeetingPoint {
  public:
-  SimulatedMeetingPoint(Simulation& simulation, std::uint32_t lanes)
+  WeakMeetingPoint(WeakSimulation& simulation, std::uint32_t lanes)
       : simulation_(simulation), lanes_(lanes) {}
 
   void meet(std::uint32_t /*lane*/, bool votes, const std::source_location& site) override {
@@ -90,33 +103,10 @@ class SimulatedMeetingPoint : public MeetingPoint {
   }
 
  private:
-  Simulation& simulation_;
+  WeakSimulation& simulation_;
   std::size_t lanes_;
   std::vector<Thread> here_{};
 };
-
-/// An access by a thread of the simulation, or else by one of the host.
-template <class Simulated, class Real>
-auto access(const Simulated& simulated, const Real& real) {
-  Simulation* const simulation = running();
-  if (simulation == nullptr) return real();
-  simulation->step();
-  return simulated(*simulation);
-}
-
-std::uint64_t load(const std::uint64_t* word, Simulation& simulation, Ordering ordering) {
-  std::uint64_t value = 0;
-  const auto* const at = reinterpret_cast<const std::byte*>(word);
-  const std::span<std::byte> to = std::as_writable_bytes(std::span(&value, 1));
-  const std::size_t piece = simulation.tears() ? to.size() / 2 : to.size();
-  for (std::size_t done = 0; done < to.size(); done += piece)
-    simulation.memory().read(simulation.thread(), at + done, to.subspan(done, piece), ordering);
-  return value;
-}
-void store(std::uint64_t* word, std::uint64_t value, Simulation& simulation, Ordering ordering) {
-  simulation.memory().write(simulation.thread(), reinterpret_cast<std::byte*>(word),
-                            std::as_bytes(std::span(&value, 1)), ordering);
-}
 
 }  // namespace
 
@@ -127,14 +117,13 @@ std::string OrderedPlace::words() const {
 
 std::string run_weakly(const WeakRun& run, std::uint32_t teams, std::uint32_t threads,
                        const std::function<void(HostTeam&, std::uint32_t)>& work) {
-  Simulation simulation(run, teams, threads);
+  WeakSimulation simulation(run, std::size_t{teams} * threads);
   std::vector<std::unique_ptr<HostTeamState>> states;
   for (std::uint32_t number = 0; number < teams; ++number) {
     states.push_back(std::make_unique<HostTeamState>(
-        threads, std::make_unique<SimulatedMeetingPoint>(simulation, threads)));
+        threads, std::make_unique<WeakMeetingPoint>(simulation, threads)));
   }
-  running() = &simulation;
-  const std::shared_ptr<void> ended(nullptr, [](void*) { running() = nullptr; });
+  const InSimulation here(simulation);
   const bool all_ended = simulation.fibers().run([&](std::size_t fiber) {
     const auto number = static_cast<std::uint32_t>(fiber) / threads;
     HostTeam team(*states[number], static_cast<std::uint32_t>(fiber) % threads);
@@ -144,68 +133,4 @@ std::string run_weakly(const WeakRun& run, std::uint32_t teams, std::uint32_t th
   return all_ended ? simulation.memory().race() : "threads wait for each other for ever";
 }
 
-void load_ordinary(const std::byte* at, std::byte* to, std::size_t bytes) {
-  access(
-      [&](Simulation& simulation) {
-        simulation.memory().read(simulation.thread(), at, {to, bytes}, Ordering::ordinary);
-      },
-      [&] { std::memcpy(to, at, bytes); });
-}
-void store_ordinary(std::byte* at, const std::byte* from, std::size_t bytes) {
-  access(
-      [&](Simulation& simulation) {
-        simulation.memory().write(simulation.thread(), at, {from, bytes}, Ordering::ordinary);
-      },
-      [&] { std::memcpy(at, from, bytes); });
-}
-
 }  // namespace rondo::device::test
-
-namespace rondo::device {
-
-using test::access;
-using test::Kind;
-using test::Ordering;
-using test::Simulation;
-
-// One thread has no need of atomics: nothing else runs in tests that are simulated.
-
-std::uint64_t load_acquire(const std::uint64_t* word, Site site) {
-  return access(
-      [&](Simulation& simulation) {
-        return test::load(word, simulation, simulation.ordering(Kind::acquire, site));
-      },
-      [&] { return *word; });
-}
-void store_release(std::uint64_t* word, std::uint64_t value, Site site) {
-  access(
-      [&](Simulation& simulation) {
-        test::store(word, value, simulation, simulation.ordering(Kind::release, site));
-      },
-      [&] { *word = value; });
-}
-std::uint64_t load_relaxed(const std::uint64_t* word) {
-  return access(
-      [&](Simulation& simulation) { return test::load(word, simulation, Ordering::relaxed); },
-      [&] { return *word; });
-}
-void store_relaxed(std::uint64_t* word, std::uint64_t value) {
-  access([&](Simulation& simulation) { test::store(word, value, simulation, Ordering::relaxed); },
-         [&] { *word = value; });
-}
-bool exchange_if(std::uint64_t* word, std::uint64_t expected, std::uint64_t value) {
-  return access(
-      [&](Simulation& simulation) {
-        return simulation.memory().exchange_if(simulation.thread(), word, expected, value);
-      },
-      [&] {
-        const bool equal = *word == expected;
-        if (equal) *word = value;
-        return equal;
-      });
-}
-void pause() {
-  if (test::running() != nullptr) test::running()->fibers().yield();
-}
-
-}  // namespace rondo::device

@@ -8,7 +8,7 @@
 #include <string>
 
 #include "tests/device/host_team.h"
-#include "tests/device/weak_accesses.h"
+#include "tests/device/simulated.h"
 
 namespace rondo::device::test {
 

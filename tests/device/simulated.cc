@@ -1,0 +1,76 @@
+#include "tests/device/simulated.h"
+
+#include <cstring>
+
+namespace rondo::device {
+namespace test {
+namespace {
+
+/// Of this thread.
+Simulated*& simulation() {
+  static thread_local Simulated* simulation = nullptr;
+  return simulation;
+}
+
+std::span<const std::byte> bytes_of(const std::uint64_t& value) {
+  return std::as_bytes(std::span(&value, 1));
+}
+
+void read(const std::byte* at, std::span<std::byte> to, Ordering ordering, const Site& site) {
+  if (simulation() != nullptr) return simulation()->read(at, to, ordering, site);
+  std::memcpy(to.data(), at, to.size());
+}
+void write(std::byte* at, std::span<const std::byte> from, Ordering ordering, const Site& site) {
+  if (simulation() != nullptr) return simulation()->write(at, from, ordering, site);
+  std::memcpy(at, from.data(), from.size());
+}
+
+std::uint64_t load(const std::uint64_t* word, Ordering ordering, const Site& site) {
+  std::uint64_t value = 0;
+  read(reinterpret_cast<const std::byte*>(word), std::as_writable_bytes(std::span(&value, 1)),
+       ordering, site);
+  return value;
+}
+void store(std::uint64_t* word, std::uint64_t value, Ordering ordering, const Site& site) {
+  write(reinterpret_cast<std::byte*>(word), bytes_of(value), ordering, site);
+}
+
+}  // namespace
+
+InSimulation::InSimulation(Simulated& simulated) { simulation() = &simulated; }
+InSimulation::~InSimulation() { simulation() = nullptr; }
+
+void load_ordinary(const std::byte* at, std::span<std::byte> to) {
+  read(at, to, Ordering::ordinary, Site::current());
+}
+void store_ordinary(std::byte* at, std::span<const std::byte> from) {
+  write(at, from, Ordering::ordinary, Site::current());
+}
+
+}  // namespace test
+
+using test::Ordering;
+
+std::uint64_t load_acquire(const std::uint64_t* word, Site site) {
+  return test::load(word, Ordering::ordered, site);
+}
+void store_release(std::uint64_t* word, std::uint64_t value, Site site) {
+  test::store(word, value, Ordering::ordered, site);
+}
+std::uint64_t load_relaxed(const std::uint64_t* word) {
+  return test::load(word, Ordering::relaxed, Site::current());
+}
+void store_relaxed(std::uint64_t* word, std::uint64_t value) {
+  test::store(word, value, Ordering::relaxed, Site::current());
+}
+bool exchange_if(std::uint64_t* word, std::uint64_t expected, std::uint64_t value) {
+  if (test::simulation() != nullptr) return test::simulation()->exchange_if(word, expected, value);
+  const bool equal = *word == expected;
+  if (equal) *word = value;
+  return equal;
+}
+void pause() {
+  if (test::simulation() != nullptr) test::simulation()->pause();
+}
+
+}  // namespace rondo::device

@@ -1,0 +1,131 @@
+// The model of time: what it says of single accesses, of convoys, and of whole calls.
+#include "algorithms/table.h"
+#include "tests/catch.h"
+#include "tests/device/timed_calls.h"
+#include "tests/sanitizers.h"
+
+namespace rondo::device::test {
+namespace {
+
+constexpr std::uint32_t threads = 2;
+
+/// GPUs with memory, whose blocks copy pieces of it to each other.
+class Copies {
+ public:
+  Copies(std::uint32_t ranks, std::uint32_t blocks, std::size_t bytes)
+      : ranks_(ranks), blocks_(blocks), bytes_(bytes) {
+    for (std::uint32_t rank = 0; rank < ranks; ++rank) {
+      from_.emplace_back(blocks * bytes / sizeof(Line));
+      to_.emplace_back(ranks * blocks * bytes / sizeof(Line));
+    }
+  }
+
+  /// The seconds in which every block sends its piece to targets(rank), one after the other.
+  double seconds(const std::function<std::vector<std::uint32_t>(std::uint32_t rank)>& targets) {
+    std::vector<OwnedBytes> owned;
+    for (std::uint32_t rank = 0; rank < ranks_; ++rank) {
+      owned.push_back({data(from_[rank]), from_[rank].size() * sizeof(Line), rank});
+      owned.push_back({data(to_[rank]), to_[rank].size() * sizeof(Line), rank});
+    }
+    const auto work = [&](HostTeam& team, std::uint32_t number) {
+      const std::uint32_t rank = number / blocks_;
+      const Source source{data(from_[rank]) + number % blocks_ * bytes_, false};
+      for (const std::uint32_t target : targets(rank)) {
+        std::byte* const place = data(to_[target]) + number * bytes_;
+        combine_any({.type = DataType::uint32}, {&source, 1}, {&place, 1}, bytes_ / 4,
+                    {team.lane(), team.lanes()});
+        team.synchronize();
+      }
+    };
+    return run_timed(machine_, owned, ranks_, blocks_, threads, work);
+  }
+  /// That the links need for `copies` of a rank.
+  double least(std::size_t copies) const {
+    return static_cast<double>(copies * blocks_ * bytes_) / machine_.link_bandwidth;
+  }
+
+ private:
+  static std::byte* data(std::vector<Line>& lines) { return lines.front().bytes.data(); }
+
+  Machine machine_{};
+  std::uint32_t ranks_;
+  std::uint32_t blocks_;
+  std::size_t bytes_;
+  std::vector<std::vector<Line>> from_{}, to_{};
+};
+
+TEST_CASE("many blocks reach a link's bandwidth, and one does not") {
+  Copies many(2, 32, 64 << 10);
+  const auto other = [](std::uint32_t rank) { return std::vector<std::uint32_t>(8, 1 - rank); };
+  CHECK(many.seconds(other) == Approx(many.least(8)).epsilon(0.05));
+  Copies one(2, 1, 64 << 10);
+  CHECK(one.seconds(other) > 10 * one.least(8));
+}
+
+TEST_CASE("ranks that all send to one after the other make a convoy") {
+  constexpr std::uint32_t ranks = 8;
+  Copies copies(ranks, 16, 64 << 10);
+  const auto in_turn = [](std::uint32_t rank, std::uint32_t first) {
+    std::vector<std::uint32_t> all;
+    for (std::uint32_t hop = 0; hop < ranks; ++hop) {
+      if ((first + hop) % ranks != rank) all.push_back((first + hop) % ranks);
+    }
+    return all;
+  };
+  const double turned = copies.seconds([&](std::uint32_t rank) { return in_turn(rank, rank + 1); });
+  const double convoy = copies.seconds([&](std::uint32_t rank) { return in_turn(rank, 0); });
+  CHECK(turned < 1.5 * copies.least(ranks - 1));
+  CHECK(convoy > 2 * turned);
+}
+
+TEST_CASE("a flag over a link is seen a trip after the data, which the release waits for") {
+  const Machine machine;
+  std::vector<std::uint64_t> words(2);
+  const OwnedBytes owned{reinterpret_cast<const std::byte*>(words.data()),
+                         words.size() * sizeof(words[0]), 1};
+  double seen = 0;
+  const double all = run_timed(machine, {&owned, 1}, 2, 1, 1, [&](HostTeam&, std::uint32_t rank) {
+    if (rank == 0) {
+      store_plain(&words[0], std::uint64_t{7});
+      store_release(&words[1], 1);
+      return;
+    }
+    while (load_acquire(&words[1]) == 0) pause();
+    seen = static_cast<double>(load_plain(&words[0]));
+  });
+  CHECK(seen == 7);
+  CHECK(all > 3 * machine.link_latency);  // there and back, and the flag's way
+  CHECK(all < 4 * machine.link_latency + 2 * machine.memory_latency);
+}
+
+TEST_CASE("calls are right, and no faster than their links") {
+  const std::size_t bytes = rondo::test::is_sanitized ? 256 << 10 : 4 << 20;
+  for (const char* const name : {"two_shot", "ring"}) {
+    const TimedCall call{.row = find_algorithm(Collective::all_reduce, name), .bytes = bytes};
+    const Machine machine;
+    const double sent = 2.0 * (call.ranks - 1) / call.ranks * static_cast<double>(bytes);
+    const double seconds = seconds_of(call, machine);
+    CAPTURE(name, seconds * 1e6);
+    CHECK(seconds > sent / machine.link_bandwidth);
+    CHECK(seconds < 4 * sent / machine.link_bandwidth + 40e-6);
+  }
+}
+
+/// Prints a table, where it is asked for: device_timed_test [.table]
+TEST_CASE("times of calls between 8 GPUs", "[.table]") {
+  const Machine machine;
+  for (const char* const name : {"two_shot", "ring"}) {
+    for (const std::size_t megabytes : {1, 4, 16, 64}) {
+      const TimedCall call{.row = find_algorithm(Collective::all_reduce, name),
+                           .bytes = megabytes << 20};
+      const double seconds = seconds_of(call, machine);
+      const double sent = 2.0 * (call.ranks - 1) / call.ranks * static_cast<double>(call.bytes);
+      std::printf("%-9s %3zu MB  %7.1f us  busbw %4.0f GB/s  links need %6.1f us\n", name,
+                  megabytes, seconds * 1e6, sent / seconds * 1e-9,
+                  sent / machine.link_bandwidth * 1e6);
+    }
+  }
+}
+
+}  // namespace
+}  // namespace rondo::device::test
