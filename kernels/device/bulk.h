@@ -30,17 +30,17 @@ class BulkOps {
   /// False when a wait was ended; for all threads of the team alike.
   RONDO_DEVICE bool run(const Recipe& recipe, const DeviceOp& op, std::uint64_t pass) {
     bool ready = true;
-    for (std::uint32_t j = team_.lane(); j <= op.operands; j += team_.lanes())
+    for (std::uint32_t j = team_.lane(); j < op.operands + op.sends; j += team_.lanes())
       ready = is_there(need(op, j, pass)) && ready;
-    place_sources(op, 0, pass);
+    place(op, 0, pass);
     if (team_.any(!ready) && !wait(op, pass)) return false;
     note(op, pass);
-    if (op.out_peer >= 0) wipe(op, pass);
+    for (std::uint32_t k = 0; k < op.sends; ++k) wipe(view_.send(op, k), pass);
     for (std::uint32_t piece = 0; piece < op.extent_count; ++piece) {
       if (piece > 0) next_piece(op, piece, pass);
       combine(recipe, op, piece, pass);
     }
-    next_sources_ ^= 1;
+    next_ ^= 1;
     return true;
   }
 
@@ -57,11 +57,11 @@ class BulkOps {
     std::uint64_t step;
     Awaited awaited;
   };
-  /// Of operand `number`, or of the slot that the op sends in, which follows the operands.
+  /// Of operand `number`, or of a slot that the op sends in: these follow the operands.
   RONDO_DEVICE Need need(const DeviceOp& op, std::uint32_t number, std::uint64_t pass) const {
-    if (number == op.operands) {
-      if (op.out_peer < 0) return {-1, 0, Awaited::credit};
-      return {op.out_peer, view_.step_to(op, pass), Awaited::credit};
+    if (number >= op.operands) {
+      const DeviceSend& send = view_.send(op, number - op.operands);
+      return {static_cast<std::int32_t>(send.peer), view_.step_to(send, pass), Awaited::credit};
     }
     const DeviceOperand& operand = view_.operand(op, number);
     if (operand.peer < 0) return {-1, 0, Awaited::message};
@@ -79,7 +79,7 @@ class BulkOps {
   RONDO_DEVICE bool wait(const DeviceOp& op, std::uint64_t pass) {
     publish();
     bool arrived = true;
-    for (std::uint32_t j = team_.lane(); j <= op.operands; j += team_.lanes()) {
+    for (std::uint32_t j = team_.lane(); j < op.operands + op.sends; j += team_.lanes()) {
       const Need awaited = need(op, j, pass);
       const Failure record = view_.waiting_for(
           awaited.awaited, static_cast<std::uint32_t>(awaited.peer), op, pass, awaited.step);
@@ -89,15 +89,17 @@ class BulkOps {
     return !team_.any(!arrived);
   }
 
-  /// What is to be published once the op is done. A peer has one message in an op (encode.h).
+  /// What is to be published once the op is done. A peer has one message each way in an op (encode.h).
   RONDO_DEVICE void note(const DeviceOp& op, std::uint64_t pass) {
     for (std::uint32_t j = team_.lane(); j < op.operands; j += team_.lanes()) {
       const DeviceOperand& operand = view_.operand(op, j);
       if (operand.peer >= 0)
         team_.memory().unpublished[operand.peer].credit = view_.step_from(operand, pass) + 1;
     }
-    if (op.out_peer >= 0 && team_.lane() == 0)
-      team_.memory().unpublished[op.out_peer].head = view_.step_to(op, pass) + 1;
+    for (std::uint32_t k = team_.lane(); k < op.sends; k += team_.lanes()) {
+      const DeviceSend& send = view_.send(op, k);
+      team_.memory().unpublished[send.peer].head = view_.step_to(send, pass) + 1;
+    }
   }
 
   /// After a barrier. Release: pairs with is_there(), and with the last wait in interpret.h.
@@ -110,11 +112,21 @@ class BulkOps {
     }
   }
 
-  /// Lane j finds operands j, j + lanes, ... All lanes see them after the next barrier.
+  /// Lane j finds operands and targets j, j + lanes, ... All lanes see them after the next barrier.
+  RONDO_DEVICE void place(const DeviceOp& op, std::uint32_t piece, std::uint64_t pass) {
+    place_sources(op, piece, pass);
+    std::byte** const targets = team_.memory().targets[next_];
+    for (std::uint32_t k = team_.lane(); k < op.sends; k += team_.lanes()) {
+      const DeviceSend& send = view_.send(op, k);
+      targets[op.writes + k] =
+          view_.frame(view_.to(send.peer), view_.step_to(send, pass)) + piece * view_.slice_bytes();
+    }
+    if (op.writes != 0 && team_.lane() == 0) targets[0] = view_.local(op.into, piece, pass);
+  }
   RONDO_DEVICE void place_sources(const DeviceOp& op, std::uint32_t piece, std::uint64_t pass) {
     for (std::uint32_t j = team_.lane(); j < op.operands; j += team_.lanes()) {
       const DeviceOperand& operand = view_.operand(op, j);
-      Source& source = team_.memory().sources[next_sources_][j];
+      Source& source = team_.memory().sources[next_][j];
       if (operand.peer >= 0) {
         const ChannelEnd end = view_.from(static_cast<std::uint32_t>(operand.peer));
         source = {view_.frame(end, view_.step_from(operand, pass)) + piece * view_.slice_bytes(),
@@ -125,17 +137,17 @@ class BulkOps {
     }
   }
   RONDO_DEVICE void next_piece(const DeviceOp& op, std::uint32_t piece, std::uint64_t pass) {
-    next_sources_ ^= 1;
-    place_sources(op, piece, pass);
+    next_ ^= 1;
+    place(op, piece, pass);
     team_.synchronize();
   }
 
   /// Wipes a slot of packets when its turn comes, although this message does not use it.
-  RONDO_DEVICE void wipe(const DeviceOp& op, std::uint64_t pass) const {
+  RONDO_DEVICE void wipe(const DeviceSend& send, std::uint64_t pass) const {
     const ArenaShape& arena = view_.sizes.arena;
-    const std::uint64_t step = view_.step_to(op, pass);
+    const std::uint64_t step = view_.step_to(send, pass);
     if (view_.team >= arena.packet_stripes || !wipe_due(arena, step)) return;
-    Packet* packets = view_.packets(view_.to(static_cast<std::uint32_t>(op.out_peer)), step);
+    Packet* packets = view_.packets(view_.to(send.peer), step);
     for (std::uint32_t i = team_.lane(); i < arena.packets; i += team_.lanes())
       store_pair_relaxed(packets + i, {});
   }
@@ -143,22 +155,15 @@ class BulkOps {
   RONDO_DEVICE void combine(const Recipe& recipe, const DeviceOp& op, std::uint32_t piece,
                             std::uint64_t pass) const {
     const std::uint64_t count = view_.elements(op, piece, pass);
-    if (count == 0) return;
-    std::byte* slot = nullptr;
-    if (op.out_peer >= 0) {
-      const ChannelEnd end = view_.to(static_cast<std::uint32_t>(op.out_peer));
-      slot = view_.frame(end, view_.step_to(op, pass)) + piece * view_.slice_bytes();
-    }
-    std::byte* kept = op.writes != 0 ? view_.local(op.into, piece, pass) : nullptr;
-    if (kept == nullptr && slot == nullptr) return;
-    const Targets targets{kept != nullptr ? kept : slot, kept != nullptr ? slot : nullptr};
-    combine_any(recipe, {team_.memory().sources[next_sources_], op.operands}, targets, count,
+    if (count == 0 || op.writes + op.sends == 0) return;
+    combine_any(recipe, {team_.memory().sources[next_], op.operands},
+                {team_.memory().targets[next_], op.writes + op.sends}, count,
                 {team_.lane(), team_.lanes()});
   }
 
   Team& team_;
   const LaneView& view_;
-  std::uint32_t next_sources_ = 0;
+  std::uint32_t next_ = 0;  ///< sources and targets in the team's memory
 };
 
 }  // namespace rondo::device

@@ -41,10 +41,10 @@ struct Sources {
   std::uint32_t count = 0;
 };
 
-/// Where results go: one place, or two.
+/// Where results go: the same to each place.
 struct Targets {
-  std::byte* first = nullptr;
-  std::byte* second = nullptr;  ///< null: none
+  std::byte* const* list = nullptr;
+  std::uint32_t count = 0;
 };
 
 /// A thread's part of work that `threads` share.
@@ -233,12 +233,14 @@ RONDO_DEVICE inline void combine_vectors(const Recipe& recipe, const Sources& so
       recipe.op, sources.count, [&](std::uint32_t j) { return sources.list[j].data; },
       [&](std::uint32_t j) { return sources.list[j].scaled ? factor : Factor<E>{}; }, first,
       stride);
+  V results[vectors];
   RONDO_UNROLL
-  for (int v = 0; v < vectors; ++v) {
-    const V result = work.result(v, recipe.after);
-    const std::size_t offset = (first + v * stride) * sizeof(V);
-    store_vector(targets.first + offset, result);
-    if (targets.second != nullptr) store_vector(targets.second + offset, result);
+  for (int v = 0; v < vectors; ++v) results[v] = work.result(v, recipe.after);
+  for (std::uint32_t k = 0; k < targets.count; ++k) {
+    std::byte* const target = targets.list[k];
+    RONDO_UNROLL
+    for (int v = 0; v < vectors; ++v)
+      store_vector(target + (first + v * stride) * sizeof(V), results[v]);
   }
 }
 
@@ -247,7 +249,10 @@ RONDO_DEVICE inline bool all_aligned(const Sources& sources, const Targets& targ
   for (std::uint32_t j = 0; j < sources.count; ++j) {
     if (!is_aligned(sources.list[j].data, bytes)) return false;
   }
-  return is_aligned(targets.first, bytes) && is_aligned(targets.second, bytes);
+  for (std::uint32_t k = 0; k < targets.count; ++k) {
+    if (!is_aligned(targets.list[k], bytes)) return false;
+  }
+  return true;
 }
 
 /// A thread's share of `count` elements of `element` bytes, in order: groups of 16-byte vectors and
@@ -293,8 +298,8 @@ template <class E>
       work.merge(recipe.op, load(sources.list[j], i));
     work.divide(recipe.divisor);
     const T result = work.result(0, recipe.after).lane[0];
-    store_element(targets.first + i * sizeof(T), result);
-    if (targets.second != nullptr) store_element(targets.second + i * sizeof(T), result);
+    for (std::uint32_t k = 0; k < targets.count; ++k)
+      store_element(targets.list[k] + i * sizeof(T), result);
   }
 }
 

@@ -99,7 +99,7 @@ class Numbering {
 
   MessageNumber send(std::int32_t peer) { return {at(peer).sent++, 0}; }
   MessageNumber receive(std::int32_t peer) { return {at(peer).received++, 0}; }
-  std::uint32_t sent(std::int32_t peer) { return at(peer).sent; }
+  std::uint32_t sent(std::uint32_t peer) { return entries_[peer].sent; }
   std::uint32_t received(std::int32_t peer) { return at(peer).received; }
 
   /// The channels in use.
@@ -123,6 +123,7 @@ struct Arrays {
   std::vector<ChannelEntry> channels;
   std::vector<DeviceOp> ops;
   std::vector<DeviceOperand> operands;
+  std::vector<DeviceSend> sends;
 };
 
 class Encoder {
@@ -138,11 +139,12 @@ class Encoder {
  private:
   void add_op(std::uint32_t number, Numbering& numbering) {
     const Op& op = program_.ops[number];
+    if (may_join(op)) return add_send(op, numbering);
     check_operands(op);
     const bool adds = info(schedule_.collective).reduces && op.operands > 1;
     DeviceOp made{.first_operand = static_cast<std::uint32_t>(arrays_.operands.size()),
                   .operands = op.operands,
-                  .out_peer = op.out_peer,
+                  .first_send = static_cast<std::uint32_t>(arrays_.sends.size()),
                   .number = number,
                   .writes = op.writes ? std::uint16_t{1} : std::uint16_t{0},
                   .adds_all = adds && op.operands == ranks() ? std::uint16_t{1} : std::uint16_t{0},
@@ -155,8 +157,35 @@ class Encoder {
       entry.chunk = operand.chunk;
       if (operand.is_channel()) entry.in = numbering.receive(operand.peer);
     }
-    if (op.out_peer >= 0) made.out = numbering.send(op.out_peer);
     arrays_.ops.push_back(made);
+    if (op.out_peer >= 0) add_send(op, numbering);
+    last_ = &op;
+  }
+
+  /// To the newest op.
+  void add_send(const Op& op, Numbering& numbering) {
+    arrays_.sends.push_back({static_cast<std::uint32_t>(op.out_peer), numbering.send(op.out_peer)});
+    ++arrays_.ops.back().sends;
+  }
+
+  /// Whether the op only sends what the one before it has made, or sends, to one more peer. Then both are
+  /// one: the result is still in registers.
+  bool may_join(const Op& op) const {
+    if (last_ == nullptr || op.lane != last_->lane || op.operands != 1 || op.writes ||
+        op.out_peer < 0 || op.extent.first != last_->extent.first ||
+        op.extent.count != last_->extent.count)
+      return false;
+    const Operand& sent = program_.operands_of(op).front();
+    if (sent.is_channel()) return false;
+    const auto same = [&](const Chunk& chunk) { return chunk == sent.chunk; };
+    const Operand& first = program_.operands_of(*last_).front();
+    const bool sends_the_same =
+        !last_->writes && last_->operands == 1 && !first.is_channel() && same(first.chunk);
+    if (!sends_the_same && !(last_->writes && same(last_->into))) return false;
+    const auto peer = static_cast<std::uint32_t>(op.out_peer);
+    const std::span sends(arrays_.sends);
+    return std::ranges::find(sends.subspan(arrays_.ops.back().first_send), peer,
+                             &DeviceSend::peer) == sends.end();
   }
 
   /// A team notes one message of a peer for each op (bulk.h).
@@ -182,13 +211,14 @@ class Encoder {
     LaneEntry entry{.first_op = static_cast<std::uint32_t>(arrays_.ops.size()),
                     .first_channel = static_cast<std::uint32_t>(arrays_.channels.size())};
     const std::size_t first_operand = arrays_.operands.size();
+    const std::size_t first_send = arrays_.sends.size();
     Numbering numbering(static_cast<std::uint32_t>(ranks()));
     for (std::uint32_t number = 0; number < program_.ops.size(); ++number) {
       if (program_.ops[number].lane == lane) add_op(number, numbering);
     }
-    for (std::size_t i = entry.first_op; i < arrays_.ops.size(); ++i) {
-      DeviceOp& op = arrays_.ops[i];
-      if (op.out_peer >= 0) op.out.per_pass = numbering.sent(op.out_peer);
+    for (std::size_t i = first_send; i < arrays_.sends.size(); ++i) {
+      DeviceSend& send = arrays_.sends[i];
+      send.out.per_pass = numbering.sent(send.peer);
     }
     for (std::size_t i = first_operand; i < arrays_.operands.size(); ++i) {
       DeviceOperand& operand = arrays_.operands[i];
@@ -206,6 +236,7 @@ class Encoder {
   const Program& program_;
   const int rank_;
   Arrays arrays_{};
+  const Op* last_ = nullptr;  ///< that has a device op of its own
 };
 
 /// The place for entries after `end` bytes. It moves the end.
@@ -227,6 +258,7 @@ std::vector<std::byte> pack(DeviceProgram program, const Arrays& arrays) {
   program.channels = place(end, arrays.channels);
   program.ops = place(end, arrays.ops);
   program.operands = place(end, arrays.operands);
+  program.sends = place(end, arrays.sends);
   program.bytes = static_cast<std::uint32_t>(end);
   std::vector<std::byte> bytes(end);
   std::memcpy(bytes.data(), &program, sizeof(program));
@@ -234,6 +266,7 @@ std::vector<std::byte> pack(DeviceProgram program, const Arrays& arrays) {
   put(bytes, program.channels, arrays.channels);
   put(bytes, program.ops, arrays.ops);
   put(bytes, program.operands, arrays.operands);
+  put(bytes, program.sends, arrays.sends);
   return bytes;
 }
 

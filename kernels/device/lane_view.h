@@ -49,6 +49,9 @@ class LaneView {
   RONDO_DEVICE const DeviceOperand& operand(const DeviceOp& op, std::uint32_t index) const {
     return array<DeviceOperand>(program.operands)[op.first_operand + index];
   }
+  RONDO_DEVICE const DeviceSend& send(const DeviceOp& op, std::uint32_t index) const {
+    return array<DeviceSend>(program.sends)[op.first_send + index];
+  }
 
   // Pieces: the chunks of a run, which wraps after the last one, in one pass of this stripe.
 
@@ -91,8 +94,8 @@ class LaneView {
     std::byte* arena = context.arenas[program.rank];
     return *reinterpret_cast<Counters*>(arena + places.counters(places.channel(peer, team)));
   }
-  RONDO_DEVICE std::uint64_t step_to(const DeviceOp& op, std::uint64_t pass) const {
-    return op.out.step(load_plain(&counters(static_cast<std::uint32_t>(op.out_peer)).sent), pass);
+  RONDO_DEVICE std::uint64_t step_to(const DeviceSend& send, std::uint64_t pass) const {
+    return send.out.step(load_plain(&counters(send.peer).sent), pass);
   }
   RONDO_DEVICE std::uint64_t step_from(const DeviceOperand& operand, std::uint64_t pass) const {
     return operand.in.step(load_plain(&counters(static_cast<std::uint32_t>(operand.peer)).received),

@@ -19,7 +19,7 @@ class LowLatencyOp {
   /// False when a wait was ended; for all threads of the team alike.
   RONDO_DEVICE bool run() {
     bool whole = true;
-    if (op_.out_peer >= 0) whole = take_slot();
+    for (std::uint32_t k = 0; k < op_.sends; ++k) whole = take_slot(view_.send(op_, k)) && whole;
     std::uint64_t packets = 0;
     for (std::uint32_t piece = 0; piece < op_.extent_count; ++piece) {
       const std::uint64_t count = view_.elements(op_, piece, pass_);
@@ -36,9 +36,8 @@ class LowLatencyOp {
  private:
   using P = Payload<E>;
 
-  /// Waits until message `step` has a free slot.
-  RONDO_DEVICE bool await_credit(std::uint64_t step) const {
-    const auto peer = static_cast<std::uint32_t>(op_.out_peer);
+  /// Waits until message `step` to `peer` has a free slot.
+  RONDO_DEVICE bool await_credit(std::uint32_t peer, std::uint64_t step) const {
     const std::uint64_t* credit = view_.to(peer).credit;
     const std::uint64_t depth = view_.sizes.arena.depth;
     // Acquire: the receiver has read what the slot held before.
@@ -59,14 +58,13 @@ class LowLatencyOp {
   }
 
   /// Every thread waits by itself: all look at one word, which costs less than a barrier.
-  RONDO_DEVICE bool take_slot() {
-    const std::uint64_t step = view_.step_to(op_, pass_);
-    const bool free = await_credit(step);
-    out_ = view_.packets(view_.to(static_cast<std::uint32_t>(op_.out_peer)), step);
-    flag_ = flag_of(view_.sizes.arena, step);
+  RONDO_DEVICE bool take_slot(const DeviceSend& send) {
+    const std::uint64_t step = view_.step_to(send, pass_);
+    const bool free = await_credit(send.peer, step);
     if (!wipe_due(view_.sizes.arena, step)) return free;
+    Packet* const packets = view_.packets(view_.to(send.peer), step);
     for (std::uint32_t i = team_.lane(); free && i < view_.sizes.arena.packets; i += team_.lanes())
-      store_pair_relaxed(out_ + i, {});
+      store_pair_relaxed(packets + i, {});
     team_.synchronize();  // before any thread writes what another has wiped
     return free;
   }
@@ -96,7 +94,12 @@ class LowLatencyOp {
     }
     const auto result = sum.result();
     if (op_.writes != 0) P::store(view_.local(op_.into, piece, pass_) + offset, count, result);
-    if (out_ != nullptr) put_packet(out_ + in_message, P::bits(result), flag_);
+    for (std::uint32_t k = 0; k < op_.sends; ++k) {
+      const DeviceSend& send = view_.send(op_, k);
+      const std::uint64_t step = view_.step_to(send, pass_);
+      put_packet(view_.packets(view_.to(send.peer), step) + in_message, P::bits(result),
+                 flag_of(view_.sizes.arena, step));
+    }
     return true;
   }
 
@@ -121,8 +124,6 @@ class LowLatencyOp {
   const Recipe& recipe_;
   const DeviceOp& op_;
   std::uint64_t pass_;
-  Packet* out_ = nullptr;
-  std::uint32_t flag_ = 0;
 };
 
 }  // namespace rondo::device

@@ -39,8 +39,9 @@ struct DeviceProgram {
   ProgramArray channels{};
   ProgramArray ops{};
   ProgramArray operands{};
+  ProgramArray sends{};
 };
-static_assert(sizeof(DeviceProgram) == 52, "packed: host and device agree on it");
+static_assert(sizeof(DeviceProgram) == 60, "packed: host and device agree on it");
 
 /// The part of ops and channels that one lane uses.
 struct LaneEntry {
@@ -69,11 +70,18 @@ struct MessageNumber {
   }
 };
 
+/// A message that an op sends: the same result to each of some peers.
+struct DeviceSend {
+  std::uint32_t peer = 0;
+  MessageNumber out{};
+};
+static_assert(sizeof(DeviceSend) == 12);
+
 struct DeviceOp {
   std::uint32_t first_operand = 0;
   std::uint32_t operands = 0;
-  std::int32_t out_peer = -1;  ///< < 0: no message leaves
-  MessageNumber out{};
+  std::uint32_t first_send = 0;
+  std::uint32_t sends = 0;     ///< one to a peer at most
   std::uint32_t number = 0;    ///< in the program, for people
   std::uint16_t writes = 0;    ///< 1: `into` is valid
   std::uint16_t adds_all = 0;  ///< 1: it adds the contributions of all ranks
@@ -81,7 +89,7 @@ struct DeviceOp {
   std::uint32_t extent_first = 0;
   std::uint32_t extent_count = 0;
 };
-static_assert(sizeof(DeviceOp) == 48);
+static_assert(sizeof(DeviceOp) == 44);
 
 struct DeviceOperand {
   std::int32_t peer = -1;  ///< >= 0: a message of this rank

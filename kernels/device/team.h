@@ -22,6 +22,7 @@ struct Unpublished {
 struct TeamMemory {
   /// Of the op being run, in one of the two; the slowest thread may still read the other one.
   Source sources[2][most_operands];
+  std::byte* targets[2][most_peers + 1];
   Unpublished unpublished[most_peers];
 };
 

@@ -1,5 +1,6 @@
 #include "tests/device/weak_run.h"
 
+#include <algorithm>
 #include <memory>
 #include <random>
 #include <string_view>
@@ -119,9 +120,12 @@ std::string run_weakly(const WeakRun& run, std::uint32_t teams, std::uint32_t th
                        const std::function<void(HostTeam&, std::uint32_t)>& work) {
   WeakSimulation simulation(run, std::size_t{teams} * threads);
   std::vector<std::unique_ptr<HostTeamState>> states;
+  // For a thread that passes a barrier too early and finds no target there.
+  std::vector<std::byte> nowhere(std::size_t{1} << 16);
   for (std::uint32_t number = 0; number < teams; ++number) {
     states.push_back(std::make_unique<HostTeamState>(
         threads, std::make_unique<WeakMeetingPoint>(simulation, threads)));
+    for (auto& targets : states.back()->memory.targets) std::ranges::fill(targets, nowhere.data());
   }
   const InSimulation here(simulation);
   const bool all_ended = simulation.fibers().run([&](std::size_t fiber) {

@@ -28,14 +28,15 @@ struct Case {
 
 /// Runs every thread's share, one after the other, last thread first.
 void combine_on_host(const Case& c, const std::vector<device::Source>& sources,
-                     const device::Targets& targets) {
+                     const std::vector<std::byte*>& targets) {
   constexpr std::size_t threads = 3;
   const bool scaled = c.factor != 1.0 && c.type >= DataType::float16;
   device::Recipe recipe{.type = c.type, .op = c.op, .after = scaled ? c.factor : 1.0};
   if (c.operands == 1 && !scaled) recipe.type = device::copying_type(size_of(c.type));
   for (std::size_t thread = threads; thread-- > 0;) {
     device::combine_any(recipe, {sources.data(), static_cast<std::uint32_t>(sources.size())},
-                        targets, c.count, {thread, threads});
+                        {targets.data(), static_cast<std::uint32_t>(targets.size())}, c.count,
+                        {thread, threads});
   }
 }
 
@@ -61,7 +62,7 @@ std::size_t wrong_elements(const Case& c, std::mt19937& random) {
   Buffer first(bytes, c.offset * sizeof(typename E::Storage)), second(bytes, 0);
   combine_on_host(c, sources, {first.data, second.data});
   std::size_t wrong = count_wrong<E>(expected, first) + count_wrong<E>(expected, second);
-  combine_on_host(c, sources, {operands.back().data, nullptr});
+  combine_on_host(c, sources, {operands.back().data});
   return wrong + count_wrong<E>(expected, operands.back());
 }
 
@@ -153,8 +154,9 @@ TEST_CASE("a scaled source is rounded to its type before it is added", "[device]
       reduce(type.type, ReduceOperator::sum, expected.data(), pointers, 100);
       const std::array<device::Source, 2> sources{device::Source{other.data, false},
                                                   device::Source{own.data, true}};
-      device::combine_any({.type = type.type, .before = 1.0 / 3}, {sources.data(), 2},
-                          {got.data, nullptr}, 100, {0, 1});
+      std::byte* const target = got.data;
+      device::combine_any({.type = type.type, .before = 1.0 / 3}, {sources.data(), 2}, {&target, 1},
+                          100, {0, 1});
       return count_wrong<E>(expected, got);
     });
     CHECK(wrong == 0);
