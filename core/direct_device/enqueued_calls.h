@@ -43,10 +43,8 @@ class EnqueuedCalls {
     }
     return true;
   }
-  /// That of `number` will not come to its end: the driver refuses everything.
-  void abandon(std::uint64_t number) { abandoned_ = number; }
-  /// None of it will: the context is lost.
-  void abandon() { abandon(newest_); }
+  /// That of `number` will not come to its end: the driver refuses everything. Null: none of it will.
+  void abandon(std::optional<std::uint64_t> number) { abandoned_ = number.value_or(newest_); }
   /// The driver has refused a part of a call. What is in streams may go on when all calls count as
   /// complete.
   void disorder() { disordered_ = true; }

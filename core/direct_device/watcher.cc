@@ -127,7 +127,7 @@ bool Watcher::is_done_with() const {
 
 void Watcher::abandon(std::optional<std::uint64_t> number) {
   const std::scoped_lock lock(mutex_);
-  number ? enqueued_.abandon(*number) : enqueued_.abandon();
+  enqueued_.abandon(number);
   changed_.notify_one();
 }
 

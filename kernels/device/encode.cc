@@ -169,7 +169,8 @@ class Encoder {
   }
 
   /// Whether the op only sends what the one before it has made, or sends, to one more peer. Then both are
-  /// one: the result is still in registers.
+  /// one: the result is still in registers. The one op waits for the credits of both at once. These are
+  /// of earlier passes, which end without this one, where channels hold all messages of a pass.
   bool may_join(const Op& op) const {
     if (last_ == nullptr || op.lane != last_->lane || op.operands != 1 || op.writes ||
         op.out_peer < 0 || op.extent.first != last_->extent.first ||
@@ -182,6 +183,10 @@ class Encoder {
     const bool sends_the_same =
         !last_->writes && last_->operands == 1 && !first.is_channel() && same(first.chunk);
     if (!sends_the_same && !(last_->writes && same(last_->into))) return false;
+    const auto messages = std::ranges::count_if(program_.ops, [&](const Op& other) {
+      return other.lane == op.lane && other.out_peer == op.out_peer;
+    });
+    if (messages > program_.depth) return false;
     const auto peer = static_cast<std::uint32_t>(op.out_peer);
     const std::span sends(arrays_.sends);
     return std::ranges::find(sends.subspan(arrays_.ops.back().first_send), peer,

@@ -19,7 +19,7 @@ class LowLatencyOp {
   /// False when a wait was ended; for all threads of the team alike.
   RONDO_DEVICE bool run() {
     bool whole = true;
-    for (std::uint32_t k = 0; k < op_.sends; ++k) whole = take_slot(view_.send(op_, k)) && whole;
+    for (std::uint32_t k = 0; k < op_.sends; ++k) whole = take_slot(k) && whole;
     std::uint64_t packets = 0;
     for (std::uint32_t piece = 0; piece < op_.extent_count; ++piece) {
       const std::uint64_t count = view_.elements(op_, piece, pass_);
@@ -57,14 +57,26 @@ class LowLatencyOp {
     }
   }
 
-  /// Every thread waits by itself: all look at one word, which costs less than a barrier.
-  RONDO_DEVICE bool take_slot(const DeviceSend& send) {
+  /// A slot of a peer, and the flag that its next packets have.
+  struct Slot {
+    Packet* packets;
+    std::uint32_t flag;
+  };
+  RONDO_DEVICE Slot slot_of(const DeviceSend& send) const {
+    const std::uint64_t step = view_.step_to(send, pass_);
+    return {view_.packets(view_.to(send.peer), step), flag_of(view_.sizes.arena, step)};
+  }
+
+  /// For send k. Every thread waits by itself: all look at one word, which costs less than a barrier.
+  RONDO_DEVICE bool take_slot(std::uint32_t k) {
+    const DeviceSend& send = view_.send(op_, k);
     const std::uint64_t step = view_.step_to(send, pass_);
     const bool free = await_credit(send.peer, step);
+    const Slot slot = slot_of(send);
+    if (k == 0) first_ = slot;
     if (!wipe_due(view_.sizes.arena, step)) return free;
-    Packet* const packets = view_.packets(view_.to(send.peer), step);
     for (std::uint32_t i = team_.lane(); free && i < view_.sizes.arena.packets; i += team_.lanes())
-      store_pair_relaxed(packets + i, {});
+      store_pair_relaxed(slot.packets + i, {});
     team_.synchronize();  // before any thread writes what another has wiped
     return free;
   }
@@ -95,10 +107,8 @@ class LowLatencyOp {
     const auto result = sum.result();
     if (op_.writes != 0) P::store(view_.local(op_.into, piece, pass_) + offset, count, result);
     for (std::uint32_t k = 0; k < op_.sends; ++k) {
-      const DeviceSend& send = view_.send(op_, k);
-      const std::uint64_t step = view_.step_to(send, pass_);
-      put_packet(view_.packets(view_.to(send.peer), step) + in_message, P::bits(result),
-                 flag_of(view_.sizes.arena, step));
+      const Slot slot = k == 0 ? first_ : slot_of(view_.send(op_, k));
+      put_packet(slot.packets + in_message, P::bits(result), slot.flag);
     }
     return true;
   }
@@ -124,6 +134,7 @@ class LowLatencyOp {
   const Recipe& recipe_;
   const DeviceOp& op_;
   std::uint64_t pass_;
+  Slot first_{};  ///< of the first send, and mostly the only one: it stays in registers
 };
 
 }  // namespace rondo::device

@@ -1,7 +1,8 @@
 // DeviceProgram: one rank's lowered program, packed into bytes that hold no pointer and no size. It
 // is made once for a schedule (encode.h) and copied to the device, where every call finds it.
 //
-//   DeviceProgram | LaneEntry per lane | ChannelEntry ... | DeviceOp ... | DeviceOperand ...
+//   DeviceProgram | LaneEntry per lane | ChannelEntry ... | DeviceOp ... | DeviceOperand ... |
+//   DeviceSend ...
 //
 // Sizes: what a call adds to it. They are a kernel's arguments, so a captured graph keeps them.
 //
