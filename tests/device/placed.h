@@ -2,6 +2,7 @@
 #pragma once
 
 #include <algorithm>
+#include <span>
 #include <vector>
 
 #include "tests/device/host_group.h"
@@ -25,6 +26,9 @@ class Placed {
   std::byte* data() { return memory_.front().bytes.data() + offset_; }
   Bytes bytes() { return {data(), data() + size_}; }
   std::size_t size() const { return size_; }
+  std::span<const std::byte> span() const {
+    return {memory_.front().bytes.data() + offset_, size_};
+  }
 
  private:
   std::vector<Line> memory_;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <memory>
 #include <span>
 #include <string>
@@ -58,6 +59,10 @@ class ProgramRanks {
 
   const RankContext& context(std::size_t rank) const { return contexts_[rank]; }
   std::uint32_t teams() const { return parts_.front().teams(); }
+  /// Input, output and scratch.
+  std::array<std::span<const std::byte>, 3> memory(std::size_t rank) const {
+    return {in_[rank].span(), out_[rank].span(), scratch_[rank].span()};
+  }
 
   /// Once the call has ended. Empty: the outputs are right.
   std::string wrong() {
