@@ -5,8 +5,8 @@
 // of slices. So cells that differ in these alone are left to the other builds. One of those runs
 // under AddressSanitizer.
 //
-// Neither sanitizer sees more of the executor with 2, 3 or 7 ranks than with 4 and 5. The build
-// without a sanitizer has all cells.
+// Neither sanitizer sees more of the executor with 2, 3 or 7 ranks than with 4 and 5, or of large
+// calls than of those with two slices. The build without a sanitizer has all cells.
 #pragma once
 
 #include <vector>
@@ -33,14 +33,9 @@ constexpr bool takes(DataType type, ReduceOperator op) {
          type == DataType::int32;
 }
 
-/// The cells of this build.
+/// The cells of this build, of all that there are.
 template <class T>
-std::vector<T> cells(std::vector<T> all, std::vector<T> under_thread_sanitizer) {
-  return looks_for_races ? under_thread_sanitizer : all;
-}
-
-/// As cells(), with the shorter list under AddressSanitizer, too.
-inline std::vector<int> numbers_of_ranks(std::vector<int> all, std::vector<int> under_sanitizers) {
+std::vector<T> cells(std::vector<T> all, std::vector<T> under_sanitizers) {
   return is_sanitized ? under_sanitizers : all;
 }
 

@@ -83,7 +83,7 @@ TEST_CASE("costs are what the cost line says, for some larger worlds") {
   for (const Algorithm& row : algorithms()) {
     for (const int ranks : {100, 128}) check_cost(row, ranks, 0);
     if (!is_logarithmic(row)) continue;
-    for (const int ranks : test::numbers_of_ranks({511, 512, 513, 1000, 1023, 1024}, {513}))
+    for (const int ranks : test::cells<int>({511, 512, 513, 1000, 1023, 1024}, {513}))
       check_cost(row, ranks, 1);
   }
 }

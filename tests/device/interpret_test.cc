@@ -11,7 +11,7 @@ namespace rondo::device::test {
 namespace {
 
 /// ThreadSanitizer makes every case ten times slower, and a few cases show its races as well.
-const std::vector<int> rank_counts = rondo::test::numbers_of_ranks({1, 2, 3, 4, 5, 8}, {2, 3, 5});
+const std::vector<int> rank_counts = rondo::test::cells<int>({1, 2, 3, 4, 5, 8}, {2, 3, 5});
 const std::vector<std::size_t> counts =
     rondo::test::cells<std::size_t>({0, 1, 37, 5003}, {37, 2003});
 

@@ -2,7 +2,6 @@
 #include "algorithms/table.h"
 #include "tests/catch.h"
 #include "tests/device/timed_calls.h"
-#include "tests/sanitizers.h"
 
 namespace rondo::device::test {
 namespace {
@@ -99,7 +98,7 @@ TEST_CASE("a flag over a link is seen a trip after the data, which the release w
 }
 
 TEST_CASE("calls are right, and no faster than their links") {
-  const std::size_t bytes = rondo::test::is_sanitized ? 256 << 10 : 4 << 20;
+  constexpr std::size_t bytes = 4 << 20;
   for (const char* const name : {"two_shot", "ring"}) {
     const TimedCall call{.row = find_algorithm(Collective::all_reduce, name), .bytes = bytes};
     const Machine machine;
@@ -107,7 +106,7 @@ TEST_CASE("calls are right, and no faster than their links") {
     const double seconds = seconds_of(call, machine);
     CAPTURE(name, seconds * 1e6);
     CHECK(seconds > sent / machine.link_bandwidth);
-    CHECK(seconds < 4 * sent / machine.link_bandwidth + 40e-6);
+    CHECK(seconds < 4 * sent / machine.link_bandwidth + 60e-6);  // 14 messages in turn for the ring
   }
 }
 

@@ -214,7 +214,7 @@ TEST_CASE("plans between devices carry out every collective") {
       GENERATE(Collective::all_reduce, Collective::reduce_scatter, Collective::all_gather,
                Collective::broadcast, Collective::reduce, Collective::all_to_all,
                Collective::scatter, Collective::gather);
-  const int ranks = GENERATE(from_range(test::numbers_of_ranks({2, 3, 5}, {3})));
+  const int ranks = GENERATE(from_range(test::cells<int>({2, 3, 5}, {3})));
   const std::size_t half = half_elements / static_cast<std::size_t>(ranks);
   const std::size_t count =
       GENERATE_COPY(std::size_t{1}, std::size_t{77}, half - 1, half + 1, half_elements - 1,
@@ -254,7 +254,7 @@ TEST_CASE("plans between devices carry out ragged collectives, also from users' 
       std::tuple(Collective::all_gather, InPlace{}),
       std::tuple(Collective::all_gather, InPlace{false, true}),
       std::tuple(Collective::scatter, InPlace{}), std::tuple(Collective::gather, InPlace{}));
-  const int ranks = GENERATE(from_range(test::numbers_of_ranks({2, 3, 5}, {3})));
+  const int ranks = GENERATE(from_range(test::cells<int>({2, 3, 5}, {3})));
   const std::vector<std::size_t> counts = ragged_counts(ranks, GENERATE(0, 1, 2, 3));
   const bool in_place = GENERATE(false, true);
   const Call call{.collective = collective, .type = DataType::int32, .root = 1};
@@ -271,7 +271,7 @@ TEST_CASE("plans that read users' own buffers carry out their collectives") {
                std::tuple(Collective::all_gather, InPlace{false, true}, false),
                std::tuple(Collective::all_gather, InPlace{false, true}, true),
                std::tuple(Collective::all_to_all, InPlace{true, false}, false));
-  const int ranks = GENERATE(from_range(test::numbers_of_ranks({2, 3, 5}, {3})));
+  const int ranks = GENERATE(from_range(test::cells<int>({2, 3, 5}, {3})));
   const std::size_t one_shot = Plan::most_one_shot_bytes / sizeof(int);
   const std::size_t most = static_cast<std::size_t>(ranks) * half_elements;  // held by halves
   const std::size_t count =

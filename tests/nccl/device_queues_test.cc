@@ -6,6 +6,7 @@
 #include "tests/catch.h"
 #include "tests/nccl/between_devices.h"
 #include "tests/nccl/queues.h"
+#include "tests/sanitizers.h"
 
 namespace rondo::test {
 namespace {
@@ -49,7 +50,7 @@ TEST_CASE("groups that all ranks make alike go on in one queue", "[fake]") {
   const SharedQueues shared(1);
   const Setting disable("NCCL_P2P_DISABLE", way == Way::through_host ? "1" : "0");
   const Case different{.between = [](int from, int to) {
-    return static_cast<std::size_t>(from * 3 + to) * 1'200'000;
+    return static_cast<std::size_t>(from * 3 + to) * (is_sanitized ? 300'000 : 1'200'000);
   }};
   check_destroyed(init_apart(4), {different, different}, {.by_messages = true});
   CHECK(fake_violations() == 0);
@@ -59,7 +60,7 @@ TEST_CASE("collectives go on in one queue", "[fake]") {
   const Way way = GENERATE(Way::through_host, Way::between_devices);
   const SharedQueues shared(1);
   const Setting disable("NCCL_P2P_DISABLE", way == Way::through_host ? "1" : "0");
-  check_destroyed(init_apart(3), every_collective(1'500'000, 2));
+  check_destroyed(init_apart(3), every_collective(is_sanitized ? 600'000 : 1'500'000, 2));
   CHECK(fake_violations() == 0);
 }
 

@@ -83,7 +83,7 @@ std::vector<std::size_t> counts_of(Collective collective, int ranks) {
 }
 
 TEST_CASE("every collective has the finite form's result on both sides of every limit") {
-  const int ranks = GENERATE(from_range(numbers_of_ranks({2, 3, 4, 8}, {3})));
+  const int ranks = GENERATE(from_range(cells<int>({2, 3, 4, 8}, {3})));
   std::vector<Call> calls;
   int wanted = 0;
   for (const Case& each : every_collective(0, ranks - 1, DataType::float32)) {

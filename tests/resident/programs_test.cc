@@ -6,6 +6,7 @@
 #include "kernels/device/calls.h"
 #include "tests/catch.h"
 #include "tests/device/placed.h"
+#include "tests/sanitizers.h"
 
 namespace rondo::resident {
 namespace {
@@ -102,7 +103,7 @@ constexpr std::array moved{Collective::all_gather, Collective::broadcast, Collec
 constexpr std::array reduced{Collective::reduce_scatter, Collective::reduce};
 
 TEST_CASE("every collective's program equals the reference, whatever its size and root") {
-  const int ranks = GENERATE(2, 3, 4, 8);
+  const int ranks = GENERATE(from_range(test::cells<int>({2, 3, 4, 8}, {3})));
   Group group(ranks);
   for (const auto& collectives : {std::vector<Collective>(moved.begin(), moved.end()),
                                   std::vector<Collective>(reduced.begin(), reduced.end())}) {
@@ -137,12 +138,13 @@ TEST_CASE("programs of every type and operator") {
 }
 
 TEST_CASE("a call takes the algorithm that is asked for, at every size") {
-  const int ranks = GENERATE(2, 3, 5);
+  const int ranks = GENERATE(from_range(test::cells<int>({2, 3, 5}, {3})));
   for (const Algorithm& row : algorithms()) {
     if (row.collective == Collective::barrier || row.collective == Collective::send_recv) continue;
     Group group(ranks, std::string(name(row.collective)) + ":" + std::string(row.name), 8);
     const auto blocks = static_cast<std::size_t>(make_layout(row.collective, ranks, 1).blocks);
-    for (const std::size_t bytes : {std::size_t{40}, std::size_t{100'000}, 3 * most_bytes}) {
+    for (const std::size_t bytes :
+         test::cells<std::size_t>({40, 100'000, 3 * most_bytes}, {100'000})) {
       const Call call{
           .count = bytes / blocks / 4, .collective = row.collective, .type = DataType::int32};
       if (resident::choose(call, around(ranks), AlgorithmSelection(row.name, "a test")).form ==
