@@ -5,7 +5,7 @@
 // of slices. So cells that differ in these alone are left to the other builds. One of those runs
 // under AddressSanitizer.
 //
-// Neither sanitizer sees more of the executor with 2, 3 or 7 ranks than with 4 and 5, or of large
+// Neither sanitizer sees more of the executor with 1, 2, 3 or 7 ranks than with 4 and 5, or of large
 // calls than of those with two slices. The build without a sanitizer has all cells.
 #pragma once
 

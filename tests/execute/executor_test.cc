@@ -119,7 +119,7 @@ void check_row(const Algorithm& row, int ranks, std::string_view transport) {
 TEST_CASE("executors equal the reference: every algorithm, over local") {
   ::setenv("RONDO_SLOT_BYTES", small_slots, 1);
   for (const Algorithm& row : algorithms()) {
-    for (const int ranks : test::cells<int>({1, 2, 3, 4, 5, 7}, {1, 4, 5})) {
+    for (const int ranks : test::cells<int>({1, 2, 3, 4, 5, 7}, {4, 5})) {
       if (row.collective == Collective::send_recv && ranks == 1) continue;
       check_row(row, ranks, "local");
     }

@@ -8,7 +8,8 @@ from running import require
 EVERYTHING = ("join", "describe=1000", "every_collective=0", "every_collective=1000",
               "every_collective=50000", "every_operator=100", "overlap=1000", "split=1000",
               "finalize")
-LARGE = ("join", "every_collective=50000", "finalize")   # where it matters how messages are carried
+# Where it matters how messages are carried, not what is in them.
+LARGE = ("join", "describe=50000", "every_collective=50000", "finalize")
 SWEEP = ("-b", "8", "-e", "512K", "-f", "16", "-n", "2", "-w", "1")
 
 ON_TWO_DEVICES = ("0,1:set=RONDO_IB_HCA==rxe1", "2,3:set=RONDO_IB_HCA==rxe2")
