@@ -117,8 +117,12 @@ bool DeviceCalls::serves(const stream::Request& request) const {
   const auto has = [&](Buffer buffer) {
     return bytes_of(request, buffer, heap.rank(), heap.ranks()) > 0;
   };
-  if (has(Buffer::input) && !request.where.input.on_device) return false;
-  return !has(Buffer::output) || request.where.output.on_device;
+  const bool reads = has(Buffer::input);
+  const bool writes = has(Buffer::output);
+  // A rank without elements does as its pointers say, as the others have elements there.
+  if (!reads && !writes) return !request.where.input.on_host && !request.where.output.on_host;
+  if (reads && !request.where.input.on_device) return false;
+  return !writes || request.where.output.on_device;
 }
 
 void DeviceCalls::pass_over(const stream::Request& request) {

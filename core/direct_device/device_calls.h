@@ -46,8 +46,8 @@ class DeviceCalls {
   DeviceCalls& operator=(const DeviceCalls&) = delete;
 
   /// Is a call made between devices? Yes for a collective of at least one element, and for a
-  /// message, if this rank's buffers are all device memory. Everything but the memory is the same
-  /// on every rank.
+  /// message, if this rank's buffers are all device memory. Where this rank has no elements, it is
+  /// enough that its buffers are not host memory. All else is the same on every rank.
   bool serves(const stream::Request& request) const;
   /// A collective that takes another path. It keeps its place in the order of calls. Throws the
   /// failure of an earlier call, or the reason why this one fails the communicator.

@@ -5,9 +5,9 @@
 #include <iterator>
 #include <utility>
 
+#include "core/base/first_failure.h"
 #include "core/base/threads.h"
 #include "core/nccl/handles.h"
-#include "core/nccl/in_streams.h"
 
 namespace rondo::nccl {
 namespace {

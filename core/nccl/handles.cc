@@ -1,13 +1,9 @@
 #include "core/nccl/handles.h"
 
-#include <unistd.h>
-
 #include <mutex>
 #include <unordered_map>
 #include <utility>
-#include <vector>
 
-#include "core/base/exit.h"
 #include "core/base/undying.h"
 
 namespace rondo::nccl {
@@ -20,7 +16,6 @@ constexpr std::uintptr_t mark = std::uintptr_t{0x726e} << 48;
 /// threads of their own while a process exits.
 struct Table {
   std::mutex mutex{};
-  pid_t leaves_at_exit = 0;  ///< the process that does; under mutex
   std::uintptr_t numbers = 0;
   std::unordered_map<std::uintptr_t, std::shared_ptr<Member>> members{};
 };
@@ -57,30 +52,7 @@ std::shared_ptr<Member> extract(ncclComm_t handle) {
   return found.empty() ? nullptr : std::move(found.mapped());
 }
 
-/// For the other ranks to read what this process shows: longer than GPUs take for a call.
-constexpr std::chrono::milliseconds longest_reading{2000};
-
-void leave_all(bool in_order) {
-  if (!in_order) return;
-  std::vector<std::shared_ptr<Member>> members;
-  {
-    Table& all = table();
-    const std::scoped_lock lock(all.mutex);
-    for (const auto& [number, member] : all.members) members.push_back(member);
-  }
-  if (members.empty()) return;
-  run_for(longest_reading, members.size(),
-          [members](std::size_t i) { members[i]->leave_at_exit(); });
-}
-
 }  // namespace
-
-void leave_handles_at_exit() {
-  Table& all = table();
-  const std::scoped_lock lock(all.mutex);
-  // The communicator was registered to be left before, so this runs before that.
-  if (std::exchange(all.leaves_at_exit, ::getpid()) != ::getpid()) at_process_exit(leave_all);
-}
 
 std::uintptr_t fresh_number() {
   Table& all = table();

@@ -15,9 +15,6 @@ ncclComm_t add_handle(std::shared_ptr<Member> member);
 std::shared_ptr<Member> member_of(ncclComm_t handle);
 /// The same; the handle is none from here on.
 std::shared_ptr<Member> take_handle(ncclComm_t handle);
-/// Once there is a communicator among processes: their calls between devices are left in order,
-/// too, should the process end without ncclCommDestroy.
-void leave_handles_at_exit();
 /// Forgets a handle that may be none any more.
 void forget_handle(ncclComm_t handle);
 

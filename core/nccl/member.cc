@@ -4,7 +4,6 @@
 #include "core/base/log.h"
 #include "core/base/threads.h"
 #include "core/communicator/access.h"
-#include "core/nccl/handles.h"
 
 namespace rondo::nccl {
 namespace {
@@ -18,22 +17,17 @@ constexpr std::chrono::milliseconds letting_go_of_kept{250};
 }  // namespace
 
 Member::~Member() {
-  streamed_.leave_rendezvous();
-  streamed_.retire_through_host();
   if (making_.get_id() == std::this_thread::get_id()) {
     making_.detach();  // given up in the making, whose thread was left as the last owner
   } else if (making_.joinable()) {
     making_.join();
   }
-  streamed_.retire_between_devices();
 }
 
 void Member::make(const Maker& maker) {
   try {
     state_ = maker();
-    streamed_.prepare(state_);
-    if (streamed_.between_devices() != nullptr && state_->leaves_with_process())
-      leave_handles_at_exit();
+    streamed_->prepare(state_);
     phase_.store(Phase::ready, std::memory_order_seq_cst);
     if (aborted_.load(std::memory_order_seq_cst)) state_->abort(aborted);
   } catch (const Error& error) {
@@ -108,12 +102,7 @@ bool Member::poll() {
 }
 
 void Member::rethrow_failure() {
-  const detail::CommunicatorState& state = *state_;
-  streamed_.rethrow_failure();
-  if (const auto failure = state.failure()) {
-    streamed_.rethrow_failure();  // which may have failed only now, and told the communicator
-    throw *failure;
-  }
+  streamed_->rethrow_any_failure();
   if (const std::exception_ptr error = background_.error()) std::rethrow_exception(error);
 }
 
@@ -127,7 +116,7 @@ void Member::abort() {
   aborted_.store(true, std::memory_order_seq_cst);
   if (phase_.load(std::memory_order_seq_cst) != Phase::ready) return;
   state_->abort(aborted);
-  if (auto* const calls = streamed_.between_devices()) calls->withdraw();
+  streamed_->withdraw();
 }
 
 void Member::revoke() {
@@ -140,48 +129,35 @@ void Member::stop() {
   made().abort("the communicator is shrunk with NCCL_SHRINK_ABORT");
   background_.wait_for_pending();
   background_.wait_for_threads();
-  streamed_.finish();
+  streamed_->finish();
 }
 
 void Member::close() {
   if (making_.joinable()) making_.join();
   if (phase_.load(std::memory_order_acquire) != Phase::ready) return;
-  streamed_.leave_rendezvous();
+  streamed_->leave_rendezvous();
   background_.wait_for_threads();
-  direct_device::DeviceCalls* const calls = streamed_.between_devices();
   if (is_revoked() || state_->failure()) {
-    if (calls != nullptr) calls->withdraw();
+    streamed_->withdraw();
     // Calls between devices report their failures themselves.
-    const bool silent = is_revoked() || calls != nullptr;
+    const bool silent = is_revoked() || streamed_->between_devices() != nullptr;
     if (const auto disagreement = silent ? std::nullopt : state_->untold()) throw *disagreement;
     return;
   }
-  streamed_.finish();
-  if (calls != nullptr) calls->wait_for_readers();
+  streamed_->finish_in_order();
   std::exception_ptr differs;
   try {
     state_->finalize();
   } catch (const Error&) {
     differs = std::current_exception();
   }
-  if (calls != nullptr) {
-    calls->leave();
-    calls->withdraw();  // in case a peer makes one call more than the others
-  }
+  streamed_->leave();
   if (differs) std::rethrow_exception(differs);
-}
-
-void Member::leave_at_exit() {
-  if (!maker_.is_this()) return;
-  direct_device::DeviceCalls* const calls = device_calls();
-  if (calls == nullptr || is_revoked() || state_->failure()) return;
-  calls->wait_for_readers();
-  calls->leave();
 }
 
 /// After close(): whether its threads may go on for as long as graphs or a failed stream do.
 bool Member::may_be_kept() const {
-  return is_revoked() || state_->failure() || streamed_.is_kept();
+  return is_revoked() || state_->failure() || streamed_->is_kept();
 }
 
 void Member::give_up(std::shared_ptr<Member> member) {
@@ -233,10 +209,9 @@ void Member::finalize() {
 }
 
 void Member::leave_in_order() {
-  streamed_.finish();
-  if (auto* const calls = streamed_.between_devices()) calls->wait_for_readers();
-  streamed_.rethrow_failure();
-  streamed_.leave_rendezvous();
+  streamed_->finish_in_order();
+  streamed_->rethrow_failure();
+  streamed_->leave_rendezvous();
   state_->finalize();
 }
 

@@ -15,17 +15,19 @@
 
 #include "core/base/fork.h"
 #include "core/communicator/state.h"
+#include "core/dispatch/rank_calls.h"
 #include "core/nccl/background.h"
 #include "core/nccl/operators.h"
 #include "core/nccl/registrations.h"
 #include "core/nccl/settings.h"
-#include "core/nccl/streamed_calls.h"
 
 namespace rondo::nccl {
 
 class Member : public std::enable_shared_from_this<Member> {
  public:
-  explicit Member(Traits traits) : traits_(std::move(traits)), streamed_(traits_) {}
+  explicit Member(Traits traits)
+      : traits_(std::move(traits)),
+        streamed_(std::make_shared<dispatch::RankCalls>(traits_.context, traits_.blocking)) {}
   ~Member();
   Member(const Member&) = delete;
   Member& operator=(const Member&) = delete;
@@ -80,10 +82,6 @@ class Member : public std::enable_shared_from_this<Member> {
   /// To be called before it is given up. Finalizes it if it is neither revoked nor broken. Throws
   /// what that throws, and a disagreement of ranks that no call has reported.
   void close();
-  /// For a process that ends: leaves its calls between devices in order, once the other ranks have
-  /// read what this one shows. Calls no driver, except after a failure. core/communicator leaves
-  /// the communicator itself. Does nothing in a process that was forked from its own. Any thread.
-  void leave_at_exit();
   /// Closes the caller's, and returns when its threads have let go of the communicator. Then the
   /// other ranks know that this one has left in order, and the process may end at once. Waits at
   /// most a quarter of a second if graphs may hold it or it has failed. Otherwise it waits up to 3
@@ -94,13 +92,12 @@ class Member : public std::enable_shared_from_this<Member> {
   static bool is_left_to_parent(std::shared_ptr<Member>& member);
 
   /// Its calls in the order of streams.
-  StreamedCalls& streamed() { return streamed_; }
-  const StreamedCalls& streamed() const { return streamed_; }
+  dispatch::RankCalls& streamed() const { return *streamed_; }
   /// Those between devices, once it is made; null where they cannot be. For the thread that makes
   /// calls.
   direct_device::DeviceCalls* device_calls() const {
     const bool ready = phase_.load(std::memory_order_acquire) == Phase::ready;
-    return ready ? streamed_.between_devices() : nullptr;
+    return ready ? streamed_->between_devices() : nullptr;
   }
 
   Operators& operators() { return operators_; }
@@ -129,7 +126,8 @@ class Member : public std::enable_shared_from_this<Member> {
   State state_{};
   std::optional<Error> error_{};  ///< why it could not be made
   Background background_{};
-  StreamedCalls streamed_;  ///< prepared before `phase_` says that it is ready
+  /// Prepared before `phase_` says that it is ready.
+  const std::shared_ptr<dispatch::RankCalls> streamed_;
   Operators operators_{};
   Registrations registrations_{};
   std::thread making_{};

@@ -1,14 +1,13 @@
 #include "core/nccl/operations.h"
 
 #include <algorithm>
-#include <set>
 #include <utility>
 
+#include "core/base/first_failure.h"
 #include "core/communicator/access.h"
 #include "core/communicator/arguments.h"
-#include "core/nccl/between_devices.h"
-#include "core/nccl/in_streams.h"
-#include "core/nccl/together.h"
+#include "core/dispatch/dispatch.h"
+#include "core/nccl/memory.h"
 #include "core/stream/check_memory.h"
 
 namespace rondo::nccl {
@@ -16,6 +15,8 @@ namespace {
 
 using detail::CommunicatorAccess;
 using detail::Message;
+using dispatch::Asked;
+using dispatch::AskedList;
 
 Message message_of(const Operation& operation) {
   return {operation.call, operation.peer, operation.sends};
@@ -61,6 +62,34 @@ void check_buffers(Operation& operation, const detail::CommunicatorState& state)
                .remedy = "align it to its type: kernels read it whole"});
 }
 
+/// For the device paths.
+Asked asked_of(const Operation& operation) {
+  stream::Request request{.call = operation.member->share()->resolved(operation.call),
+                          .counts = operation.counts,
+                          .input = operation.input,
+                          .output = operation.output,
+                          .where = operation.where,
+                          .peer = operation.peer,
+                          .sends = operation.sends,
+                          .stream = operation.stream};
+  if (operation.factor != nullptr) {
+    request.scalar = operation.factor->scalar();
+    request.scalar_later = operation.factor->is_read_later();
+    request.scale = [factor = operation.factor](void* data, std::size_t count, const void* scalar) {
+      factor->apply(data, data, count, scalar);
+    };
+  }
+  return {.calls = &operation.member->streamed(), .request = std::move(request)};
+}
+
+/// For a call on the host. Returns when what was put into its stream (where it moves any data), and
+/// all calls of its communicator in streams, are complete. Without the driver: at once. Throws
+/// cuda::CudaError.
+void wait_for_stream(const Operation& operation) {
+  operation.member->streamed().finish();
+  if (operation.call.count > 0) finish_stream(operation.stream);
+}
+
 /// `deferred`: this thread is about to wait.
 Pending start(const Operation& operation, bool deferred) {
   detail::CommunicatorState& state = operation.member->state();
@@ -74,15 +103,48 @@ Pending start(const Operation& operation, bool deferred) {
   return pending;
 }
 
+/// A group's operations, as the device paths see them.
+class AskedGroup {
+ public:
+  /// Those of communicators that cannot be used fail, and are left out. The operations outlive it.
+  AskedGroup(std::span<const Operation> operations, FirstFailure& failure)
+      : operations_(operations), asked_(operations.size()) {
+    for (std::size_t i = 0; i < operations.size(); ++i) {
+      Member& member = *operations[i].member;
+      failure.watch([&] {
+        member.state();
+        asked_[i] = asked_of(operations[i]);
+      });
+      if (member.is_over()) member.streamed().leave_rendezvous();  // nobody need wait for it there
+    }
+  }
+
+  AskedList asked() const {
+    AskedList all;
+    for (const Asked& each : asked_) {
+      if (each.calls != nullptr) all.push_back(&each);
+    }
+    return all;
+  }
+  const Operation& operation_of(const Asked* asked) const {
+    return operations_[static_cast<std::size_t>(asked - asked_.data())];
+  }
+
+ private:
+  std::span<const Operation> operations_;
+  std::vector<Asked> asked_;
+};
+
 /// A group's calls on the host.
 class HostCalls {
  public:
   explicit HostCalls(FirstFailure& failure) : failure_(&failure) {}
 
   /// Begins them, each when its stream is done.
-  void start(std::span<const Operation> operations) {
-    for (const Operation& operation : operations) {
+  void start(const AskedList& asked, const AskedGroup& group) {
+    for (const Asked* const each : asked) {
       failure_->watch([&] {
+        const Operation& operation = group.operation_of(each);
         wait_for_stream(operation);
         const bool waits = operation.member->traits().blocking;
         Pending pending = nccl::start(operation, waits);
@@ -118,45 +180,6 @@ class HostCalls {
   std::vector<std::pair<Member*, Pending>> left_{};
 };
 
-/// A group's operations, split by whether any of their communicator must be put into a stream.
-struct Parted {
-  std::vector<Operation> in_streams{};
-  std::vector<Operation> on_host{};
-};
-
-Parted part(std::span<const Operation> operations) {
-  std::set<std::uint64_t> in_streams;
-  for (const Operation& operation : operations) {
-    if (needs_stream_order(operation)) in_streams.insert(operation.member->share()->identity());
-  }
-  Parted parted;
-  for (const Operation& operation : operations) {
-    const bool on_host = !in_streams.contains(operation.member->share()->identity());
-    (on_host ? parted.on_host : parted.in_streams).push_back(operation);
-  }
-  return parted;
-}
-
-/// Puts those that need it. Returns the others, which may begin when their streams are done.
-std::vector<Operation> put_all_into_streams(std::span<const Operation> operations,
-                                            FirstFailure& failure) {
-  const PutTogether together = put_together(operations, failure);
-  if (together.any) operations = together.others;
-  BetweenDevices between_devices(operations);
-  std::vector<const Member*> members;
-  std::vector<Operation> others;
-  bool first = true;
-  do {
-    const std::vector<Operation> passed_over = between_devices.put(failure);
-    // Whether a communicator's operations are put into streams is the same in all rounds.
-    if (std::exchange(first, false) && between_devices.has_more())
-      members = members_through_host(operations);
-    for (const Operation* const each : put_into_streams(passed_over, members, failure))
-      others.push_back(*each);
-  } while (between_devices.has_more());
-  return others;
-}
-
 }  // namespace
 
 void check_arguments(Operation& operation) {
@@ -178,18 +201,8 @@ ncclResult_t run(Operation operation) {
   detail::CommunicatorState& state = member.state();
   const bool looks = may_be_on_device || wants_look(state);
   if (looks) check_arguments(operation);
-  if (meet({&operation, 1})) return ncclSuccess;
-  if (concern_devices({&operation, 1})) {
-    FirstFailure failure;
-    const bool done = BetweenDevices({&operation, 1}).put(failure).empty();
-    failure.rethrow();
-    if (done) return ncclSuccess;
-  }
   if (may_be_on_device) {
-    if (needs_stream_order(operation)) {
-      operation.member->streamed().through_host(operation.stream)->enqueue({request_of(operation)});
-      return ncclSuccess;
-    }
+    if (dispatch::put_alone(asked_of(operation))) return ncclSuccess;
     wait_for_stream(operation);
   }
   // Otherwise a collective's arguments are checked as it begins.
@@ -209,19 +222,24 @@ ncclResult_t run(Operation operation) {
 }
 
 ncclResult_t run(std::span<const Operation> operations) {
-  if (meet(operations)) return ncclSuccess;
   FirstFailure failure;
+  const AskedGroup group(operations, failure);
+  const AskedList asked = group.asked();
   HostCalls on_host(failure);
-  const Parted parted = part(operations);
-  // Those that touch no stream come first. What follows may wait for room in queues, and so for
-  // peers, which may be waiting for these.
-  BetweenDevices between_devices(parted.on_host);
-  do {
-    on_host.start(between_devices.put(failure));
-  } while (between_devices.has_more());
-  if (!parted.in_streams.empty()) {
-    on_host.keep_moving();
-    on_host.start(put_all_into_streams(parted.in_streams, failure));
+  bool done = true;
+  failure.watch([&] { done = dispatch::meet(asked); });
+  if (!done) {
+    const dispatch::Parted parted = dispatch::part(asked);
+    // Those that touch no stream come first. What follows may wait for room in queues, and so for
+    // peers, which may be waiting for these.
+    dispatch::BetweenDevices between_devices(parted.on_host);
+    do {
+      on_host.start(between_devices.put(failure), group);
+    } while (between_devices.has_more());
+    if (!parted.in_streams.empty()) {
+      on_host.keep_moving();
+      on_host.start(dispatch::put_into_streams(parted.in_streams, failure), group);
+    }
   }
   const ncclResult_t result = on_host.finish();
   failure.rethrow();

@@ -116,8 +116,8 @@ constexpr Setting table[] = {
      "1.07 s)",
      number<1, 31, &Config::infiniband, &InfinibandConfig::timeout>},
     {"RONDO_JOIN_THREADS", "", "0 to 3600", "1",
-     "NCCL's API: how many seconds ranks that are threads and share a GPU wait for each "
-     "other, to launch once for all; 0: each launches for itself",
+     "how many seconds ranks that are threads and share a GPU wait for each other, to launch once "
+     "for all; 0: each launches for itself",
      number<0, 3600, &Config::join_threads>},
     {"RONDO_LINK_COSTS", "", "memory_alpha=3e-7,network_beta=8e-11", "what ships, ports' speeds",
      "seconds a message (alpha), a byte (beta) and a reduced byte (gamma), for the choice of "

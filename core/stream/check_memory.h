@@ -32,12 +32,14 @@ struct UserMemory {
 /// Where a buffer begins.
 struct Location {
   bool on_device = false;
-  int device = -1;  ///< its number, if the driver says so
+  bool on_host = false;  ///< neither: there is no memory
+  int device = -1;       ///< its number, if the driver says so
 };
 inline Location location_of(const cuda::MemoryInfo& memory) {
-  return {memory.kind == cuda::MemoryKind::device, memory.device};
+  return {memory.kind == cuda::MemoryKind::device, memory.kind == cuda::MemoryKind::host,
+          memory.device};
 }
-/// Where a call's buffers are. A buffer that the call does not have counts as host memory.
+/// Where a call's buffers are, also those that it neither reads nor writes.
 struct Locations {
   Location input{};
   Location output{};

@@ -2,6 +2,7 @@
 #include "rondo/stream.h"
 
 #include "tests/catch.h"
+#include "tests/sanitizers.h"
 #include "tests/stream/gpus.h"
 
 namespace rondo::test {
@@ -24,7 +25,7 @@ void expect_failure(ErrorCode code, const std::string& part, Body&& body) {
 
 TEST_CASE("collectives in a stream") {
   constexpr int ranks = 3;
-  const std::size_t count = GENERATE(std::size_t{0}, std::size_t{7}, std::size_t{400'000});
+  const std::size_t count = GENERATE(from_range(cells<std::size_t>({0, 7, 400'000}, {400'000})));
   std::vector<Trial> trials;
   for (const Case& each : every_collective(count, 2)) trials.emplace_back(each, ranks);
   trials.emplace_back(Case{.call = {.count = count,
@@ -32,7 +33,15 @@ TEST_CASE("collectives in a stream") {
                                     .type = int32,
                                     .op = ReduceOperator::max}},
                       ranks);
-  with_gpus(ranks, [&](StreamCommunicator& gpus) { check_calls(gpus, trials); });
+  const Path path = GENERATE(from_range(all_paths));
+  const int before = fake_calls("cuLaunchHostFunc");
+  with_gpus(ranks, path, [&](StreamCommunicator& gpus) { check_calls(gpus, trials); });
+  // Without kernels, reductions go through the host's memory.
+  if (count > 0 && RONDO_WITH_KERNELS != 0) {
+    const bool through_host = path == Path::through_host;
+    CHECK((fake_calls("cuLaunchHostFunc") > before) == through_host);
+  }
+  CHECK(fake_violations() == 0);
 }
 
 TEST_CASE("bits of integers are combined in a stream; those of floats are refused") {
@@ -44,7 +53,7 @@ TEST_CASE("bits of integers are combined in a stream; those of floats are refuse
         Case{
             .call = {.count = 1001, .collective = Collective::all_reduce, .type = int32, .op = op}},
         3);
-  with_gpus(3, [&](StreamCommunicator& gpus) {
+  with_gpus(3, GENERATE(from_range(all_paths)), [&](StreamCommunicator& gpus) {
     check_calls(gpus, trials);
     const DeviceStream stream;
     const DeviceBuffer<float> values(10, 1);
@@ -57,7 +66,7 @@ TEST_CASE("bits of integers are combined in a stream; those of floats are refuse
 }
 
 TEST_CASE("a call returns at once, follows its stream and can be captured") {
-  with_gpus(2, [](StreamCommunicator& gpus) {
+  with_gpus(2, GENERATE(from_range(all_paths)), [](StreamCommunicator& gpus) {
     const DeviceStream stream;
     DeviceBuffer<int> buffer(1000, 0);
     Gate gate(stream);
@@ -77,6 +86,7 @@ TEST_CASE("a call returns at once, follows its stream and can be captured") {
 
 TEST_CASE("one thread puts the calls of all ranks into a group") {
   constexpr std::size_t count = 500'000;
+  const OnPath setting(GENERATE(Path::through_host, Path::in_place));
   cuCtxSetCurrent(device_context(0));
   std::vector<StreamCommunicator> gpus;
   for (Communicator& world : Communicator::from_threads(2)) gpus.emplace_back(world);
@@ -111,9 +121,35 @@ TEST_CASE("one thread puts the calls of all ranks into a group") {
   for (StreamCommunicator& each : gpus) each.finish();
 }
 
+TEST_CASE("one thread makes the communicators of ranks on a device each, and their calls") {
+  constexpr std::size_t count = 30'000;
+  std::vector<StreamCommunicator> gpus;
+  std::vector<std::unique_ptr<DeviceStream>> streams;
+  std::vector<std::unique_ptr<DeviceBuffer<int>>> buffers;
+  for (Communicator& world : Communicator::from_threads(2)) {
+    choose_device(Path::between_devices, world.rank());
+    streams.push_back(std::make_unique<DeviceStream>());
+    buffers.push_back(std::make_unique<DeviceBuffer<int>>(count, world.rank() + 1));
+    gpus.emplace_back(world);
+  }
+  Group group;
+  for (std::size_t rank = 0; rank < 2; ++rank) {
+    int* const values = buffers[rank]->data();
+    gpus[rank].all_reduce(values, values, count, int32, sum, *streams[rank]);
+  }
+  group.wait();
+  for (std::size_t rank = 0; rank < 2; ++rank) {
+    gpus[rank].finish();
+    choose_device(Path::between_devices, static_cast<int>(rank));
+    CHECK(buffers[rank]->get() == std::vector<int>(count, 3));
+  }
+  CHECK(fake_violations() == 0);
+}
+
 TEST_CASE("host calls of a group go on while its calls in streams wait for room") {
   const std::size_t host_count = 1'000'000;    // more than channels hold
   const std::size_t device_count = 9'000'000;  // more slices than a queue takes
+  const OnPath setting(Path::through_host);
   with_world(2, {}, [&](Communicator& hosts) {
     cuCtxSetCurrent(device_context(0));
     StreamCommunicator gpus(hosts.dup());
@@ -143,6 +179,7 @@ TEST_CASE("errors say what is wrong") {
   cuCtxSetCurrent(device_context(0));
   std::vector<Communicator> worlds = Communicator::from_threads(2);
   StreamCommunicator gpus(worlds[0]);
+  const StreamCommunicator peer(worlds[1]);
   const DeviceStream stream;
   const DeviceBuffer<int> buffer(100, 1);
   CHECK_NOTHROW(expect_failure(ErrorCode::invalid_argument, "root 5", [&] {

@@ -30,7 +30,8 @@ LAYERS = [
     ["core/trace"],
     ["core/execute"],
     ["core/communicator", "core/include/rondo/rondo.h"],
-    ["core/stream", "core/resident", "core/direct_device", "core/include/rondo/stream.h"],
+    ["core/stream", "core/resident", "core/direct_device"],
+    ["core/dispatch", "core/include/rondo/stream.h"],
     ["core/nccl"],
     ["tools", "bench", "tests"],
 ]

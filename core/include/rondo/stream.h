@@ -7,7 +7,9 @@
 //
 // The rules of rondo/rondo.h hold, and these as well:
 // - A call returns at once. It starts when all earlier work in its stream is complete. Later work
-//   in the stream starts when the call is complete.
+//   in the stream starts when the call is complete. Exceptions: the first call waits for the other
+//   ranks, and ranks that are threads and share a device may wait for each other
+//   (RONDO_JOIN_THREADS).
 // - A call can be captured into a graph and replayed. Each replay reads and writes host buffers
 //   anew.
 // - A buffer lies on the device or on the host. The program must not touch it until the stream has
@@ -16,6 +18,9 @@
 //   belong to the CUDA context that was current when the communicator was made.
 // - A thread that makes calls for several ranks puts them into a rondo::Group. None of these calls
 //   is in a stream before the outermost wait(). That wait() does not wait for streams.
+// - Data in device memory goes from device to device where the devices reach each other, and
+//   through the host's memory otherwise. In the first case the buffers of a call lie on devices on
+//   all ranks, or on the host on all ranks.
 // - check() or the next call reports a failure. Streams go on after a failure, and their buffers
 //   then hold anything.
 //
@@ -37,20 +42,26 @@ struct Call;
 /// The type of cudaStream_t and CUstream. Null: the legacy default stream of the current context.
 using CudaStream = CUstream_st*;
 
-namespace stream {
-class StreamCalls;
+namespace dispatch {
+class PreparedCalls;
 }
 
-/// A group of ranks whose calls go into streams. A handle that can be moved. Its destructor waits
-/// for nothing. Calls in streams go on. Graphs can still be replayed, but their calls fail.
+/// A group of ranks whose calls go into streams. A handle that can be moved. Where devices reach
+/// each other, its destructor returns when its calls are complete and the other ranks have read what
+/// they need. Otherwise calls go on. Graphs can still be replayed, but their calls fail. An
+/// exception that destroys it aborts the calls.
 class StreamCommunicator {
  public:
   /// An empty handle.
   StreamCommunicator() = default;
   /// Takes the communicator over. The program makes no more calls with it, except abort(). To go on
-  /// with it, pass its dup(). Not collective.
+  /// with it, or to make another one of it, pass its dup().
+  /// - Collective, but it returns at once: a thread prepares device memory. The first call waits for
+  ///   that, and taking memory may wait for the device. Call finish() before work that only ends
+  ///   after a later call of this thread.
   /// - Takes page-locked memory of the CUDA context that is current in this thread. It is 4 MiB,
   ///   and 1 MiB for each peer and direction of messages. At first it is for at most 8 of these.
+  /// - Takes memory of the device, too, where devices reach each other: 12 to 63 MiB.
   /// - So it must not be called while this thread captures a stream.
   /// - Throws Error{invalid_usage} without a context.
   explicit StreamCommunicator(Communicator communicator);
@@ -97,8 +108,8 @@ class StreamCommunicator {
   void check();
   /// Returns when all its calls in streams are complete. Throws the error of a call that failed.
   void finish();
-  /// What this rank has sent, as Communicator::traffic(). Waits for a call that is under way. Any
-  /// thread.
+  /// What this rank has sent, as Communicator::traffic(), but for what went from device to device.
+  /// Waits for a call that is under way. Any thread.
   Traffic traffic() const { return communicator_.traffic(); }
   /// Ends the calls under way on every rank, as Communicator::abort(). Any thread.
   void abort(const std::string& reason = {}) noexcept { communicator_.abort(reason); }
@@ -115,7 +126,7 @@ class StreamCommunicator {
             CudaStream stream);
 
   Communicator communicator_;
-  std::shared_ptr<stream::StreamCalls> calls_;
+  std::shared_ptr<dispatch::PreparedCalls> calls_;
 };
 
 }  // namespace rondo

@@ -33,16 +33,22 @@ void add_link(const Evidence& evidence, double bytes, std::vector<ValidationRow>
                   1e-9 * bytes / evidence.alone, "GB/s"});
 }
 
+/// Otherwise devices moved all data without any (core/dispatch).
+bool sent_messages(const Evidence& evidence) { return evidence.messages > 0; }
+
 std::string notes(const Evidence& evidence) {
   std::string words;
   if (evidence.skipped > 0)
     words = print("%zu of %zu steps were skipped (fp16 overflowed); formulas are of steps taken\n",
                   evidence.skipped, evidence.steps);
   if (evidence.traits.ranks == 1) return words;
-  if (!evidence.settled)
+  if (!sent_messages(evidence)) {
+    words += "payload and messages are not counted: the data went from GPU to GPU\n";
+  } else if (!evidence.settled) {
     words +=
         "payload and messages are not judged: some calls may use another algorithm than the "
         "formula;\n--validate makes all go round rings, or as RONDO_ALGORITHM says\n";
+  }
   if (!evidence.full) return words;
   words +=
       "speed-up over t_c: compared with one rank that computes as slowly as these, which may "
@@ -85,13 +91,15 @@ std::vector<ValidationRow> validation_rows(const Evidence& evidence) {
   const Formula bytes_held = memory(evidence.strategy, evidence.traits);
   // Where algorithms are chosen by size, calls may use another one than the formula.
   const double sent = evidence.skipped > 0 || !evidence.settled ? nothing_promised : of_bytes;
-  std::vector<ValidationRow> rows{
-      {"payload a rank", bytes.text, bytes.value, evidence.payload, "B", sent}};
-  const Formula messages = messages_a_step(evidence.strategy, evidence.traits);
-  const bool rings = cost_line_words(evidence.strategy, evidence.traits).empty();
-  rows.push_back({rings && evidence.settled ? "messages, rounds" : "messages",
-                  (rings && !evidence.settled ? "of rings: " : "") + messages.text, messages.value,
-                  evidence.messages, "", sent});
+  std::vector<ValidationRow> rows;
+  if (evidence.traits.ranks == 1 || sent_messages(evidence)) {
+    rows.push_back({"payload a rank", bytes.text, bytes.value, evidence.payload, "B", sent});
+    const Formula messages = messages_a_step(evidence.strategy, evidence.traits);
+    const bool rings = cost_line_words(evidence.strategy, evidence.traits).empty();
+    rows.push_back({rings && evidence.settled ? "messages, rounds" : "messages",
+                    (rings && !evidence.settled ? "of rings: " : "") + messages.text,
+                    messages.value, evidence.messages, "", sent});
+  }
   rows.push_back(
       {"memory a rank", bytes_held.text, bytes_held.value, evidence.state, "B", of_memory});
   if (!evidence.full || evidence.traits.ranks == 1) return rows;

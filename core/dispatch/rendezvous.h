@@ -31,7 +31,7 @@
 
 #include "core/cuda/api.h"
 
-namespace rondo::nccl {
+namespace rondo::dispatch {
 
 struct World;
 
@@ -107,4 +107,4 @@ class Rendezvous {
   std::atomic<bool> open_{false};
 };
 
-}  // namespace rondo::nccl
+}  // namespace rondo::dispatch

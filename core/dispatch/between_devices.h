@@ -1,18 +1,13 @@
 // Calls between devices: those of a communicator whose ranks share a host and have a device each,
-// on buffers in device memory. Other calls on device buffers go through the host's memory
-// (in_streams.h).
+// on buffers in device memory. Other calls on device buffers go through the host's memory.
 #pragma once
 
-#include <span>
 #include <vector>
 
-#include "core/nccl/in_streams.h"
+#include "core/base/first_failure.h"
+#include "core/dispatch/asked.h"
 
-namespace rondo::nccl {
-
-/// Whether any of them is of a communicator that has such calls. If not, there is nothing to do
-/// here.
-bool concern_devices(std::span<const Operation> operations);
+namespace rondo::dispatch {
 
 /// What a group asks of such communicators. Ranks must put a communicator's collectives into their
 /// streams in one order, and the paths wait for each other there. So the order is that in which
@@ -20,7 +15,7 @@ bool concern_devices(std::span<const Operation> operations);
 class BetweenDevices {
  public:
   /// They outlive it.
-  explicit BetweenDevices(std::span<const Operation> operations);
+  explicit BetweenDevices(AskedSpan group);
   ~BetweenDevices();
   BetweenDevices(const BetweenDevices&) = delete;
   BetweenDevices& operator=(const BetweenDevices&) = delete;
@@ -31,16 +26,13 @@ class BetweenDevices {
   /// calls on other paths up to there, for the caller to put into their streams before the next
   /// round. What fails is left out of both. Returns at once, unless it must wait for room in
   /// queues.
-  std::vector<Operation> put(FirstFailure& failure);
+  AskedList put(FirstFailure& failure);
   bool has_more() const;
 
  private:
   class Queue;
   std::vector<Queue> queues_;
-  std::vector<Operation> others_{};  ///< of communicators that have no such calls
+  AskedList others_{};  ///< of communicators that have no such calls
 };
 
-/// The members whose operations need stream order and do not go from device to device.
-std::vector<const Member*> members_through_host(std::span<const Operation> operations);
-
-}  // namespace rondo::nccl
+}  // namespace rondo::dispatch

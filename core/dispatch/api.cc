@@ -1,24 +1,48 @@
 // rondo/stream.h: checks arguments, fills in a Request, and puts it into its stream or into the
 // thread's group.
-#include <algorithm>
 #include <utility>
 
+#include "core/base/first_failure.h"
 #include "core/communicator/access.h"
 #include "core/communicator/arguments.h"
 #include "core/communicator/exchange.h"
+#include "core/dispatch/dispatch.h"
+#include "core/dispatch/prepared_calls.h"
 #include "core/stream/check_memory.h"
-#include "core/stream/together.h"
 #include "rondo/stream.h"
 
 namespace rondo {
 namespace {
 
+using dispatch::PreparedCalls;
 using stream::Request;
-using stream::StreamCalls;
-using stream::Together;
-using SharedCalls = std::shared_ptr<StreamCalls>;
+using SharedCalls = std::shared_ptr<PreparedCalls>;
 
-/// The calls of a thread's group, by communicator.
+/// A call that waits for the end of its group.
+struct HeldCall {
+  SharedCalls calls;
+  Request request;
+};
+
+/// Puts all of them into their streams. Throws the first failure, after all.
+void put_group(std::vector<HeldCall> held) {
+  std::vector<dispatch::Asked> group;
+  FirstFailure failure;
+  for (HeldCall& each : held) {
+    failure.watch([&] {
+      group.push_back(
+          {.calls = &each.calls->get(), .request = std::move(each.request), .in_order = true});
+    });
+  }
+  dispatch::AskedList asked;
+  for (const dispatch::Asked& each : group) asked.push_back(&each);
+  failure.watch([&] {
+    if (!dispatch::meet(asked)) dispatch::put_into_streams(asked, failure);
+  });
+  failure.rethrow();
+}
+
+/// The calls of a thread's group.
 class GroupInStreams : public detail::GroupPart {
  public:
   /// The one of this thread's group.
@@ -34,21 +58,11 @@ class GroupInStreams : public detail::GroupPart {
     if (newest() == this) newest() = nullptr;
   }
 
-  void add(const SharedCalls& calls, Request request) {
-    auto found = std::ranges::find(together_, calls.get(), &Together::calls);
-    if (found == together_.end()) {
-      held_.push_back(calls);
-      found = together_.insert(together_.end(), Together{.calls = calls.get()});
-    }
-    found->requests.push_back(std::move(request));
-  }
+  void add(HeldCall held) { held_.push_back(std::move(held)); }
 
   void run() override {
     newest() = nullptr;
-    stream::put_together(together_);
-    for (const Together& each : together_) {
-      if (each.failure) std::rethrow_exception(each.failure);
-    }
+    put_group(std::exchange(held_, {}));
   }
 
  private:
@@ -58,11 +72,9 @@ class GroupInStreams : public detail::GroupPart {
     return newest;
   }
 
-  std::vector<Together> together_{};
-  std::vector<SharedCalls> held_{};
+  std::vector<HeldCall> held_{};
 };
 
-/// The calls of a communicator; retired by the last handle.
 SharedCalls make_calls(const Communicator& communicator) {
   if (!communicator) {
     throw Error(
@@ -76,19 +88,18 @@ SharedCalls make_calls(const Communicator& communicator) {
                  .remedy = "choose a device first: cudaSetDevice(), and cudaFree(nullptr) before a "
                            "runtime of CUDA 12"});
   }
-  const SharedCalls made =
-      StreamCalls::make(detail::CommunicatorAccess::state(communicator), cuda::borrowed(context));
-  return {made.get(), [made](StreamCalls* calls) { calls->retire(); }};
+  return std::make_shared<PreparedCalls>(detail::CommunicatorAccess::state(communicator),
+                                         cuda::borrowed(context));
 }
 
-StreamCalls& usable(const SharedCalls& calls) {
+PreparedCalls& usable(const SharedCalls& calls) {
   if (calls) return *calls;
   throw Error(ErrorCode::invalid_usage, "this StreamCommunicator handle is empty",
               {.remedy = "construct it from a Communicator"});
 }
 
 /// Checks the buffers of what check_call() or check_message() let pass.
-void check_buffers(const StreamCalls& calls, Request& request) {
+void check_buffers(const PreparedCalls& calls, Request& request) {
   const detail::CommunicatorState& state = calls.state();
   request.where = stream::check_memory(request.call, request.counts, request.input, request.output,
                                        {.rank = state.rank(),
@@ -99,16 +110,22 @@ void check_buffers(const StreamCalls& calls, Request& request) {
 
 /// The requests run together.
 void put(const SharedCalls& calls, std::vector<Request> requests) {
-  StreamCalls& streams = usable(calls);
-  for (Request& request : requests) check_buffers(streams, request);
-  if (!detail::in_group()) return streams.enqueue(std::move(requests));
-  for (Request& request : requests) GroupInStreams::ours().add(calls, std::move(request));
+  std::vector<HeldCall> held;
+  for (Request& request : requests) {
+    check_buffers(usable(calls), request);
+    held.push_back({calls, std::move(request)});
+  }
+  if (!detail::in_group()) return put_group(std::move(held));
+  for (HeldCall& each : held) GroupInStreams::ours().add(std::move(each));
 }
 
 void put(const SharedCalls& calls, Request request) {
-  std::vector<Request> alone;
-  alone.push_back(std::move(request));
-  put(calls, std::move(alone));
+  check_buffers(usable(calls), request);
+  if (detail::in_group()) {
+    GroupInStreams::ours().add({calls, std::move(request)});
+  } else {
+    dispatch::put_alone({.calls = &calls->get(), .request = std::move(request), .in_order = true});
+  }
 }
 
 }  // namespace
@@ -245,16 +262,18 @@ void StreamCommunicator::recv(void* buffer, std::size_t count, DataType type, in
   pass(false, nullptr, buffer, count, type, peer, stream);
 }
 
-void StreamCommunicator::check() { usable(calls_).refuse_after_failure(); }
+void StreamCommunicator::check() { usable(calls_).check(); }
 
 void StreamCommunicator::finish() {
-  usable(calls_).finish();
+  usable(calls_).get().finish();
   check();
 }
 
 void StreamCommunicator::finalize() {
-  finish();
+  usable(calls_).finish_in_order();
+  check();
   communicator_.finalize();
+  calls_->leave();
 }
 
 }  // namespace rondo

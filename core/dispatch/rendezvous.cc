@@ -1,14 +1,14 @@
-#include "core/nccl/rendezvous.h"
+#include "core/dispatch/rendezvous.h"
 
 #include <algorithm>
 #include <map>
 #include <utility>
 
 #include "core/base/undying.h"
+#include "core/dispatch/together.h"
 #include "core/execute/backoff.h"
-#include "core/nccl/together.h"
 
-namespace rondo::nccl {
+namespace rondo::dispatch {
 namespace {
 
 using Clock = std::chrono::steady_clock;
@@ -38,11 +38,6 @@ std::uint64_t number_of_this_thread() {
   return number;
 }
 
-/// It can make no call any more. A thread that would wait for it goes on, and learns why.
-bool is_broken(const Member& member) {
-  return member.is_revoked() || member.share()->failure().has_value();
-}
-
 /// A copy of the failure that is being handled, so that no two threads throw the same object.
 std::exception_ptr copy_of_failure() noexcept {
   try {
@@ -59,8 +54,8 @@ std::exception_ptr copy_of_failure() noexcept {
 }  // namespace
 
 Rendezvous::Part::Part(World& brought) : world(brought) {
-  for (std::size_t rank = 0; rank < world.members.size(); ++rank) {
-    if (world.members[rank] != nullptr) shares.push_back({rank, world.requests[rank].size()});
+  for (std::size_t rank = 0; rank < world.ranks.size(); ++rank) {
+    if (world.ranks[rank] != nullptr) shares.push_back({rank, world.requests[rank].size()});
   }
 }
 
@@ -178,7 +173,7 @@ bool Rendezvous::is_over(const Part& part) {
 }
 
 bool Rendezvous::wait(Part& part) {
-  const Member& member = *part.world.members[part.shares.front().rank];
+  const State state = part.world.ranks[part.shares.front().rank]->state();
   detail::Backoff backoff(std::thread::hardware_concurrency() < ranks_.size());
   const Clock::time_point begin = Clock::now();
   while (!is_over(part)) {
@@ -189,7 +184,7 @@ bool Rendezvous::wait(Part& part) {
     // relaxed: written under mutex_.
     if (part.outcome.load(std::memory_order_relaxed) == Outcome::running) continue;
     const bool in_vain = Clock::now() - begin >= patience_;
-    if (!in_vain && !is_broken(member)) continue;
+    if (!in_vain && !state->failure()) continue;  // which the thread learns from its call
     if (in_vain) patience_ = std::max(patience_ / 2, shortest_patience);
     end(part, Outcome::apart);
     release_passed();
@@ -222,4 +217,4 @@ void Rendezvous::release_passed() {
     end(*found->part, Outcome::apart);
 }
 
-}  // namespace rondo::nccl
+}  // namespace rondo::dispatch

@@ -1,0 +1,128 @@
+#include "core/dispatch/dispatch.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <set>
+#include <utility>
+
+#include "core/stream/together.h"
+
+namespace rondo::dispatch {
+namespace {
+
+/// The ranks whose calls need stream order and do not go from device to device.
+std::set<const RankCalls*> ranks_through_host(AskedSpan group) {
+  std::set<const RankCalls*> ranks;
+  for (const Asked* const asked : group) {
+    const direct_device::DeviceCalls* const device = asked->calls->between_devices();
+    if (device != nullptr && device->serves(asked->request)) continue;
+    if (needs_stream_order(*asked)) ranks.insert(asked->calls);
+  }
+  return ranks;
+}
+
+/// What a group asks of one rank's calls through the host.
+struct ThroughHost {
+  RankCalls* calls;
+  cuda::Stream stream;
+  std::vector<stream::Request> requests{};
+};
+
+/// Puts those that need it into their streams through the host, and with each of them all others of
+/// the same rank, and those of `ranks`. Returns the rest.
+AskedList put_through_host(AskedSpan group, const std::set<const RankCalls*>& ranks,
+                           FirstFailure& failure) {
+  std::vector<ThroughHost> all;
+  const auto find = [&](const Asked* asked) {
+    return std::ranges::find(all, asked->calls, &ThroughHost::calls);
+  };
+  for (const Asked* const asked : group) {
+    if (find(asked) != all.end()) continue;
+    if (ranks.contains(asked->calls) || needs_stream_order(*asked))
+      all.push_back({.calls = asked->calls, .stream = asked->request.stream});
+  }
+  AskedList others;
+  for (const Asked* const asked : group) {
+    const auto found = find(asked);
+    if (found != all.end()) {
+      found->requests.push_back(asked->request);
+    } else {
+      others.push_back(asked);
+    }
+  }
+  std::vector<stream::Together> together;
+  for (ThroughHost& each : all) {
+    failure.watch([&] {
+      together.push_back({each.calls->through_host(each.stream).get(), std::move(each.requests)});
+    });
+  }
+  stream::put_together(together);
+  for (const stream::Together& each : together) failure.keep(each.failure);
+  return others;
+}
+
+}  // namespace
+
+bool is_captured(cuda::Stream stream) {
+  int status = 0;
+  const cuda::Driver* const driver = cuda::find_driver();
+  if (driver == nullptr || driver->stream_get_capture_info == nullptr) return false;
+  const int asked =
+      driver->stream_get_capture_info(stream, &status, nullptr, nullptr, nullptr, nullptr);
+  return asked == cuda::success && status == cuda::capture_active;
+}
+
+bool needs_stream_order(const Asked& asked) {
+  const stream::Request& request = asked.request;
+  if (asked.in_order || is_captured(request.stream)) return true;
+  // Without data, only the order counts: there is one where the communicator has streams.
+  if (request.call.count == 0) return asked.calls->has_through_host();
+  if (request.where.input.on_device || request.where.output.on_device) return true;
+  return request.scalar != nullptr && cuda::is_device_memory(request.scalar);
+}
+
+bool put_alone(const Asked& asked) {
+  const Asked* const alone[] = {&asked};
+  if (meet(alone)) return true;
+  if (asked.calls->between_devices() != nullptr) {
+    FirstFailure failure;
+    const bool done = BetweenDevices(alone).put(failure).empty();
+    failure.rethrow();
+    if (done) return true;
+  }
+  if (!needs_stream_order(asked)) return false;
+  asked.calls->through_host(asked.request.stream)->enqueue({asked.request});
+  return true;
+}
+
+Parted part(AskedSpan group) {
+  std::set<std::uint64_t> in_streams;
+  for (const Asked* const asked : group) {
+    if (needs_stream_order(*asked)) in_streams.insert(asked->calls->state()->identity());
+  }
+  Parted parted;
+  for (const Asked* const asked : group) {
+    const bool on_host = !in_streams.contains(asked->calls->state()->identity());
+    (on_host ? parted.on_host : parted.in_streams).push_back(asked);
+  }
+  return parted;
+}
+
+AskedList put_into_streams(AskedSpan group, FirstFailure& failure) {
+  const AskedList apart = put_together(group, failure);
+  BetweenDevices between_devices(apart);
+  std::set<const RankCalls*> through_host;
+  AskedList others;
+  bool first = true;
+  do {
+    const AskedList passed_over = between_devices.put(failure);
+    // Whether a rank's calls are put into streams is the same in all rounds.
+    if (std::exchange(first, false) && between_devices.has_more())
+      through_host = ranks_through_host(apart);
+    for (const Asked* const each : put_through_host(passed_over, through_host, failure))
+      others.push_back(each);
+  } while (between_devices.has_more());
+  return others;
+}
+
+}  // namespace rondo::dispatch
