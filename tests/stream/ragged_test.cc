@@ -26,7 +26,8 @@ TEST_CASE("ragged collectives in a stream, on devices and hosts") {
     for (const Case& each : every_ragged(counts, root)) trials.emplace_back(each, ranks);
   }
   with_gpus(ranks, GENERATE(from_range(all_paths)), [&](StreamCommunicator& gpus) {
-    for (const bool on_host : {false, true}) check_calls(gpus, trials, on_host);
+    for (const bool on_host : cells<bool>({false, true}, {false}))
+      check_calls(gpus, trials, on_host);
   });
   CHECK(fake_violations() == 0);
 }
@@ -115,7 +116,7 @@ void check_captured_first(StreamCommunicator& gpus) {
               memory.data() + first.output(rank), static_cast<CudaStream>(stream));
   });
   expect_that(memory.get() == first.before(rank), "nothing in a capture");
-  for (unsigned replay = 0; replay < 3; ++replay) {
+  for (unsigned replay = 0; replay < (is_sanitized ? 2 : 3); ++replay) {
     const Trial trial = exchange(replay);
     memory.set(trial.before(rank));
     graph.launch(stream);
@@ -126,7 +127,7 @@ void check_captured_first(StreamCommunicator& gpus) {
 
 // On the host a rank's own block goes through memory, too: more than there is from the start.
 TEST_CASE("a communicator's first call may be a captured all_to_all_v") {
-  const bool on_device = GENERATE(true, false);
+  const bool on_device = GENERATE(from_range(cells<int>({1, 0}, {1}))) != 0;
   with_gpus(ranks, GENERATE(from_range(all_paths)), [&](StreamCommunicator& gpus) {
     if (on_device) return check_captured_first<DeviceBuffer<std::byte>>(gpus);
     check_captured_first<HostBuffer>(gpus);
