@@ -114,15 +114,7 @@ bool DeviceCalls::serves(const stream::Request& request) const {
   if (call.collective == Collective::barrier || call.count == 0) return false;
   const StagingHeap& heap = watcher_->heap();
   if (info(call.collective).reduces && !heap.reduces()) return false;
-  const auto has = [&](Buffer buffer) {
-    return bytes_of(request, buffer, heap.rank(), heap.ranks()) > 0;
-  };
-  const bool reads = has(Buffer::input);
-  const bool writes = has(Buffer::output);
-  // A rank without elements does as its pointers say, as the others have elements there.
-  if (!reads && !writes) return !request.where.input.on_host && !request.where.output.on_host;
-  if (reads && !request.where.input.on_device) return false;
-  return !writes || request.where.output.on_device;
+  return stream::is_on_devices(request, heap.rank(), heap.ranks());
 }
 
 void DeviceCalls::pass_over(const stream::Request& request) {

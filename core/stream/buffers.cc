@@ -16,6 +16,14 @@ std::size_t bytes_of(const Request& request, Buffer buffer, int rank, int ranks)
          size_of(request.call.type);
 }
 
+bool is_on_devices(const Request& request, int rank, int ranks) {
+  const bool reads = bytes_of(request, Buffer::input, rank, ranks) > 0;
+  const bool writes = bytes_of(request, Buffer::output, rank, ranks) > 0;
+  const Locations& where = request.where;
+  if (!reads && !writes) return !where.input.on_host && !where.output.on_host;
+  return (!reads || where.input.on_device) && (!writes || where.output.on_device);
+}
+
 bool Written::add(const Request& request) {
   const bool waits = meets(request);
   if (waits) memory_ = WrittenMemory({});

@@ -9,6 +9,10 @@ namespace rondo::stream {
 /// The size of the part of the call's buffer that the rank holds.
 std::size_t bytes_of(const Request& request, Buffer buffer, int rank, int ranks);
 
+/// Whether all that the rank reads and writes in a collective lies on devices. A rank without
+/// elements does as its pointers say, as the others have elements there.
+bool is_on_devices(const Request& request, int rank, int ranks);
+
 /// What the collectives of a batch write, call by call.
 class Written {
  public:
