@@ -278,8 +278,10 @@ TEST_CASE("a byte that changes on the way is noticed: every algorithm and transp
     if (!test::is_sanitized) counts.push_back(5000);
     if (all) counts.push_back(5);
     int spoilt = 0;
+    int rows = 0;
     for (const Algorithm& row : algorithms()) {
-      if (row.collective == Collective::barrier) continue;  // carries no bytes
+      if (row.collective == Collective::barrier) continue;     // carries no bytes
+      if (test::looks_for_races && ++rows % 3 != 0) continue;  // threads do the same for all
       for (const std::size_t count : counts) {
         for (const Spoiling& spoiling : spoilings(all)) {
           for (const Run how : ways(row, count)) {
@@ -291,7 +293,7 @@ TEST_CASE("a byte that changes on the way is noticed: every algorithm and transp
       }
     }
     CAPTURE(variant.name);
-    CHECK(spoilt > 100);
+    CHECK(spoilt > (test::looks_for_races ? 30 : 100));
   }
 }
 
