@@ -140,21 +140,21 @@ class HostCalls {
  public:
   explicit HostCalls(FirstFailure& failure) : failure_(&failure) {}
 
-  /// Begins them, each when its stream is done.
+  /// Begins it when its stream is done.
+  void start(const Operation& operation) {
+    failure_->watch([&] {
+      wait_for_stream(operation);
+      const bool waits = operation.member->traits().blocking;
+      Pending pending = nccl::start(operation, waits);
+      if (waits) {
+        started_.push_back(std::move(pending));
+      } else {
+        left_.emplace_back(operation.member.get(), std::move(pending));
+      }
+    });
+  }
   void start(const AskedList& asked, const AskedGroup& group) {
-    for (const Asked* const each : asked) {
-      failure_->watch([&] {
-        const Operation& operation = group.operation_of(each);
-        wait_for_stream(operation);
-        const bool waits = operation.member->traits().blocking;
-        Pending pending = nccl::start(operation, waits);
-        if (waits) {
-          started_.push_back(std::move(pending));
-        } else {
-          left_.emplace_back(operation.member.get(), std::move(pending));
-        }
-      });
-    }
+    for (const Asked* const each : asked) start(group.operation_of(each));
   }
   /// Keeps all of them moving while this thread does other things.
   void keep_moving() const {
@@ -179,6 +179,26 @@ class HostCalls {
   // Handed to their members after the last call: a member with calls under way takes no other.
   std::vector<std::pair<Member*, Pending>> left_{};
 };
+
+/// Puts those that need it into their streams, and begins the others on the host.
+void put_into_streams(std::span<const Operation> operations, HostCalls& on_host,
+                      FirstFailure& failure) {
+  const AskedGroup group(operations, failure);
+  const AskedList asked = group.asked();
+  bool done = true;
+  failure.watch([&] { done = dispatch::meet(asked); });
+  if (done) return;
+  const dispatch::Parted parted = dispatch::part(asked);
+  // Those that touch no stream come first. What follows may wait for room in queues, and so for
+  // peers, which may be waiting for these.
+  dispatch::BetweenDevices between_devices(parted.on_host);
+  do {
+    on_host.start(between_devices.put(failure), group);
+  } while (between_devices.has_more());
+  if (parted.in_streams.empty()) return;
+  on_host.keep_moving();
+  on_host.start(dispatch::put_into_streams(parted.in_streams, failure), group);
+}
 
 }  // namespace
 
@@ -223,23 +243,11 @@ ncclResult_t run(Operation operation) {
 
 ncclResult_t run(std::span<const Operation> operations) {
   FirstFailure failure;
-  const AskedGroup group(operations, failure);
-  const AskedList asked = group.asked();
   HostCalls on_host(failure);
-  bool done = true;
-  failure.watch([&] { done = dispatch::meet(asked); });
-  if (!done) {
-    const dispatch::Parted parted = dispatch::part(asked);
-    // Those that touch no stream come first. What follows may wait for room in queues, and so for
-    // peers, which may be waiting for these.
-    dispatch::BetweenDevices between_devices(parted.on_host);
-    do {
-      on_host.start(between_devices.put(failure), group);
-    } while (between_devices.has_more());
-    if (!parted.in_streams.empty()) {
-      on_host.keep_moving();
-      on_host.start(dispatch::put_into_streams(parted.in_streams, failure), group);
-    }
+  if (cuda::find_driver() == nullptr) {
+    for (const Operation& operation : operations) on_host.start(operation);
+  } else {
+    put_into_streams(operations, on_host, failure);
   }
   const ncclResult_t result = on_host.finish();
   failure.rethrow();
