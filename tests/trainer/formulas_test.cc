@@ -226,6 +226,16 @@ TEST_CASE("a validation says what is exact, what is within its bar and what is o
                     Catch::Contains("differ from the formulas: memory a rank."));
 }
 
+TEST_CASE("messages that devices do not send are left out; others that are missing are off") {
+  Evidence evidence{
+      .strategy = "ddp", .traits = {.ranks = 4, .parameters = 1200, .calls = 2}, .settled = true};
+  CHECK(validation_rows(evidence)[0].what == "payload a rank");
+  CHECK_FALSE(validation_rows(evidence)[0].within());
+  evidence.settled = false;
+  CHECK(validation_rows(evidence)[0].what == "memory a rank");
+  CHECK_THAT(validation_text(evidence), Catch::Contains("from GPU to GPU"));
+}
+
 /// What rank 0 prints; all calls go by this algorithm.
 std::string validated(int ranks, const train::Options& options, const std::string& algorithm) {
   std::ostringstream out;

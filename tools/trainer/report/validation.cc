@@ -33,8 +33,11 @@ void add_link(const Evidence& evidence, double bytes, std::vector<ValidationRow>
                   1e-9 * bytes / evidence.alone, "GB/s"});
 }
 
-/// Otherwise devices moved all data without any (core/dispatch).
-bool sent_messages(const Evidence& evidence) { return evidence.messages > 0; }
+/// Otherwise devices moved all data without any (core/dispatch). Calls that a formula is sure of send
+/// some, so a count of none is judged.
+bool counts_messages(const Evidence& evidence) {
+  return evidence.traits.ranks == 1 || evidence.settled || evidence.messages > 0;
+}
 
 std::string notes(const Evidence& evidence) {
   std::string words;
@@ -42,7 +45,7 @@ std::string notes(const Evidence& evidence) {
     words = print("%zu of %zu steps were skipped (fp16 overflowed); formulas are of steps taken\n",
                   evidence.skipped, evidence.steps);
   if (evidence.traits.ranks == 1) return words;
-  if (!sent_messages(evidence)) {
+  if (!counts_messages(evidence)) {
     words += "payload and messages are not counted: the data went from GPU to GPU\n";
   } else if (!evidence.settled) {
     words +=
@@ -92,7 +95,7 @@ std::vector<ValidationRow> validation_rows(const Evidence& evidence) {
   // Where algorithms are chosen by size, calls may use another one than the formula.
   const double sent = evidence.skipped > 0 || !evidence.settled ? nothing_promised : of_bytes;
   std::vector<ValidationRow> rows;
-  if (evidence.traits.ranks == 1 || sent_messages(evidence)) {
+  if (counts_messages(evidence)) {
     rows.push_back({"payload a rank", bytes.text, bytes.value, evidence.payload, "B", sent});
     const Formula messages = messages_a_step(evidence.strategy, evidence.traits);
     const bool rings = cost_line_words(evidence.strategy, evidence.traits).empty();
