@@ -26,8 +26,4 @@ namespace rondo {
 /// Messages are the same either way, so ranks need not agree on it.
 Program lower(const Schedule& schedule, int rank, bool sends_from_place = false);
 
-/// Most chunks that one message of the schedule carries, on any rank: what all ranks must know to
-/// cut messages alike. O(all ranks' steps), done once per plan.
-int longest_message(const Schedule& schedule);
-
 }  // namespace rondo

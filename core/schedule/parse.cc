@@ -1,357 +1,353 @@
 // Reading a schedule's text form; text.cc writes it.
 #include <algorithm>
-#include <cctype>
-#include <map>
 #include <memory>
-#include <optional>
+#include <set>
+#include <unordered_map>
 #include <vector>
 
-#include "core/schedule/collective.h"
-#include "core/schedule/text.h"
+#include "core/schedule/parse_header.h"
+#include "core/schedule/parsed_script.h"
+#include "core/schedule/script.h"
+#include "core/schedule/text_line.h"
 #include "rondo/error.h"
 
 namespace rondo {
 namespace {
 
-/// One line, read from left to right.
-class Line {
- public:
-  Line(std::string_view text, int number, std::string_view source)
-      : text_(text.substr(0, comment(text))), number_(number), source_(source) {}
-
-  bool at_end() {
-    skip();
-    return at_ == text_.size();
-  }
-
-  /// Letters and underscores.
-  std::string_view word(const std::string& expected) {
-    skip();
-    const std::size_t begin = at_;
-    while (at_ < text_.size() &&
-           (std::isalpha(static_cast<unsigned char>(text_[at_])) != 0 || text_[at_] == '_'))
-      ++at_;
-    if (at_ == begin) fail("expected " + expected);
-    return text_.substr(begin, at_ - begin);
-  }
-
-  /// True, and taken, when the next word is this one.
-  bool take_word(std::string_view wanted) {
-    const std::size_t before = (skip(), at_);
-    if (!at_end() && std::isalpha(static_cast<unsigned char>(text_[at_])) != 0 &&
-        word("a word") == wanted)
-      return true;
-    at_ = before;
-    return false;
-  }
-  void keyword(std::string_view wanted) {
-    if (!take_word(wanted)) fail("expected '" + std::string(wanted) + "'");
-  }
-
-  bool take(std::string_view sign) {
-    skip();
-    if (!text_.substr(at_).starts_with(sign)) return false;
-    at_ += sign.size();
-    return true;
-  }
-  void sign(std::string_view wanted) {
-    if (!take(wanted)) fail("expected '" + std::string(wanted) + "'");
-  }
-
-  int number(const std::string& expected, int least, int most) {
-    skip();
-    const std::size_t begin = at_;
-    std::int64_t value = 0;
-    while (at_ < text_.size() && std::isdigit(static_cast<unsigned char>(text_[at_])) != 0)
-      value = std::min<std::int64_t>(value * 10 + (text_[at_++] - '0'), std::int64_t{1} << 40);
-    const bool good = at_ > begin && value >= least && value <= most;
-    if (!good) at_ = begin;
-    if (!good)
-      fail("expected " + expected + ", a number from " + std::to_string(least) + " to " +
-           std::to_string(most));
-    return static_cast<int>(value);
-  }
-
-  /// A run of characters without spaces and quotes, or anything in double quotes.
-  std::string name(const std::string& expected) {
-    skip();
-    const bool quotes = take("\"");
-    const std::size_t begin = at_;
-    while (at_ < text_.size() && text_[at_] != '"' &&
-           (quotes || std::isspace(static_cast<unsigned char>(text_[at_])) == 0))
-      ++at_;
-    if (at_ == begin) fail("expected " + expected);
-    std::string found(text_.substr(begin, at_ - begin));
-    if (quotes) sign("\"");
-    return found;
-  }
-
-  void end() {
-    if (!at_end()) fail("expected the end of the line");
-  }
-
-  /// Where the next thing begins, for fail_at().
-  std::size_t mark() { return (skip(), at_); }
-  [[noreturn]] void fail_at(std::size_t column, const std::string& what) {
-    at_ = column;
-    fail(what);
-  }
-  [[noreturn]] void fail(const std::string& what) const {
-    const std::string_view rest = text_.substr(at_);
-    const std::string found =
-        rest.empty() ? "the end of the line"
-                     : "'" + std::string(rest.substr(0, rest.find_first_of(" \t\r"))) + "'";
-    throw Error(ErrorCode::invalid_argument, std::string(source_) + ":" + std::to_string(number_) +
-                                                 ":" + std::to_string(at_ + 1) + ": " + what +
-                                                 ", found " + found);
-  }
-
- private:
-  /// A '#' outside quotes.
-  static std::size_t comment(std::string_view text) {
-    bool quotes = false;
-    for (std::size_t i = 0; i < text.size(); ++i) {
-      if (text[i] == '"') quotes = !quotes;
-      if (text[i] == '#' && !quotes) return i;
-    }
-    return text.size();
-  }
-  void skip() {
-    while (at_ < text_.size() && std::isspace(static_cast<unsigned char>(text_[at_])) != 0) ++at_;
-  }
-
-  std::string_view text_;
-  int number_;
-  std::string_view source_;
-  std::size_t at_ = 0;
-};
-
-constexpr int most_ranks = 1 << 20;
-constexpr int most_parts = 1 << 20;
-constexpr int most_chunks = 1 << 30;  ///< sums of two chunks' numbers fit into an int
-constexpr std::size_t most_phases = std::size_t{1} << 16;  ///< Step::phase is one of them
+constexpr std::size_t most_blocks = 64;     ///< inside each other
+constexpr std::size_t most_names = 1000;    ///< of a section
+constexpr std::size_t most_general = 1000;  ///< sections that are for several ranks
 
 class Reader {
  public:
-  explicit Reader(std::string_view source) : source_(source) {}
+  explicit Reader(std::string_view source) : script_(std::make_shared<ParsedScript>()) {
+    script_->source = source;
+    names_ = known_names();
+  }
 
-  Schedule read(std::string_view text) {
+  std::shared_ptr<ParsedScript> read(std::string_view text) {
+    if (text.size() > most_schedule_bytes)
+      throw Error(
+          ErrorCode::invalid_argument,
+          script_->source + " has " + std::to_string(text.size()) + " bytes",
+          {.remedy = "at most " + std::to_string(most_schedule_bytes) + "; loops make it shorter"});
     int number = 0;
     while (!text.empty()) {
       const std::size_t length = std::min(text.find('\n'), text.size());
-      Line line(text.substr(0, length), ++number, source_);
+      TextLine line(text.substr(0, length), ++number, script_->source);
       if (!line.at_end()) statement(line);
       text.remove_prefix(std::min(length + 1, text.size()));
     }
-    Line after("", number + 1, source_);
-    if (!is_open_) open_header(after, 0);
-    return finish();
+    TextLine after("", number + 1, script_->source);
+    if (!in_section()) check_header(after, 0);
+    end_section(after, 0);
+    return std::move(script_);
   }
 
  private:
-  /// By section, rank * lanes + lane. Takes no more memory than the text, however many ranks it has.
-  using Lists = std::map<std::size_t, std::vector<Step>>;
+  enum class Opened : std::uint8_t { loop, branch, otherwise };
+  struct Block {
+    Opened kind;
+    std::uint32_t statement;  ///< that waits for its target
+    std::size_t names;        ///< that were there before
+    int line;
+  };
 
-  void statement(Line& line) {
+  bool in_section() const { return !script_->sections.empty(); }
+  std::uint32_t here() const { return static_cast<std::uint32_t>(script_->statements.size()); }
+
+  void statement(TextLine& line) {
     const std::size_t begin = line.mark();
     const std::string_view word = line.word("a word such as 'collective', 'rank' or 'send'");
     if (word == "rank")
-      rank(line, begin);
-    else if (word == "phase" || word == "round")
-      labelled(line, word == "phase");
-    else if (std::optional<Step> step = this->step(line, word))
-      add(line, begin, *step);
-    else if (is_open_ || !header(line, word))
+      section(line, begin);
+    else if (is_step(word) || word == "phase" || word == "round" || word == "for" || word == "if" ||
+             word == "else" || word == "end" || word == "let")
+      in_rank(line, begin, word);
+    else if (in_section() || !read_header(line, word, *script_))
       line.fail_at(begin,
-                   is_open_ ? "expected send, receive, receive_reduce, reduce, copy, phase, round "
-                              "or rank"
-                            : "expected collective, algorithm, ranks, root, lanes, depth, parts, "
-                              "phases or rank");
+                   in_section()
+                       ? "expected send, receive, receive_reduce, reduce, copy, phase, round, "
+                         "for, if, else, end, let or rank"
+                       : "expected collective, algorithm, ranks, root, when, sizes, lanes, "
+                         "depth, parts, phases or rank");
     line.end();
   }
 
-  bool header(Line& line, std::string_view word) {
-    if (word == "collective") {
-      const std::size_t begin = line.mark();
-      const std::optional<Collective> known = parse_collective(line.name("a collective"));
-      if (!known) line.fail_at(begin, "expected a collective (" + known_collectives() + ")");
-      schedule_.collective = *known;
-      has_collective_ = true;
-    } else if (word == "algorithm") {
-      schedule_.algorithm = line.name("a name");
-    } else if (word == "ranks") {
-      schedule_.ranks = line.number("the number of ranks", 1, most_ranks);
-      has_ranks_ = true;
-    } else if (word == "root") {
-      schedule_.root = line.number("the root", 0, most_ranks);
-    } else if (word == "lanes") {
-      schedule_.lanes = line.number("the number of lanes", 1, 65535);
-    } else if (word == "depth") {
-      schedule_.depth = line.number("the depth of channels", 1, 1 << 30);
-    } else if (word == "parts") {
-      parts_ = line.number("the parts of a block", 1, most_parts);
-    } else if (word == "phases") {
-      while (!line.at_end()) schedule_.phases.push_back(line.name("a phase's name"));
-      if (schedule_.phases.size() > most_phases)
-        line.fail("expected at most " + std::to_string(most_phases) + " phases");
-    } else {
-      return false;
-    }
-    return true;
-  }
-
-  static std::string known_collectives() {
-    std::string names;
-    for (const CollectiveInfo& each : collectives)
-      names += (names.empty() ? "" : ", ") + std::string(each.name);
-    return names;
+  WrittenNumber number(TextLine& line, const std::string& expected) {
+    return read_number(line, expected, names_, *script_);
   }
 
   /// The header is complete: sections begin.
-  void open_header(Line& line, std::size_t begin) {
-    if (!has_collective_) line.fail_at(begin, "expected 'collective' in the lines before");
-    if (!has_ranks_) line.fail_at(begin, "expected 'ranks' in the lines before");
-    schedule_.layout = make_layout(schedule_.collective, schedule_.ranks, parts_);
-    if (schedule_.layout.blocks > most_chunks / parts_)
-      line.fail_at(begin, "expected at most " + std::to_string(most_chunks) +
-                              " chunks in the lines before (blocks times parts)");
-    if (schedule_.root >= schedule_.ranks)
-      line.fail_at(begin, "expected a root below " + std::to_string(schedule_.ranks) +
-                              " in the lines before (root is " + std::to_string(schedule_.root) +
-                              ")");
-    is_open_ = true;
+  void check_header(TextLine& line, std::size_t begin) {
+    if (!script_->header.contains("collective"))
+      line.fail_at(begin, "expected 'collective' in the lines before");
+    if (script_->most_ranks == 0) line.fail_at(begin, "expected 'ranks' in the lines before");
+    for (std::size_t i = script_->phases.size(); i > 0; --i)
+      phases_[script_->phases[i - 1]] = static_cast<std::uint16_t>(i - 1);
   }
 
-  void rank(Line& line, std::size_t statement_begin) {
-    if (!is_open_) open_header(line, statement_begin);
-    const std::size_t begin = line.mark();
-    const int rank = line.number("a rank", 0, schedule_.ranks - 1);
-    const int lane = line.take_word("lane") ? line.number("a lane", 0, schedule_.lanes - 1) : 0;
-    const auto [found, is_new] = sections_.try_emplace(section(rank, lane, schedule_.lanes));
-    if (!is_new) line.fail_at(begin, "this rank and lane have a section already");
-    section_ = &found->second;
-    phase_ = round_ = 0;
+  /// "rank 0", "rank P-1", "rank r" (every rank, whose number is r), each with "lane ..." or not.
+  void section(TextLine& line, std::size_t begin) {
+    if (!in_section()) check_header(line, begin);
+    end_section(line, begin);
+    names_ = known_names();
+    lets_.clear();
+    if (general_ > most_general)
+      line.fail_at(begin, "expected at most " + std::to_string(most_general) +
+                              " sections that are for several ranks or lanes");
+    Section made{.begin = here()};
+    const std::size_t column = line.mark();
+    made.every_rank = take_new_name(line, made.rank_place);
+    if (!made.every_rank) made.rank = number(line, "a rank");
+    if (line.take_word("lane")) {
+      made.every_lane = take_new_name(line, made.lane_place);
+      if (!made.every_lane) made.lane = number(line, "a lane");
+    }
+    if (!made.every_rank && !made.every_lane && !seen_.insert(key_of(made)).second)
+      line.fail_at(column, "this rank and lane have a section already");
+    if (made.every_rank || made.every_lane) ++general_;
+    made.names = names_;
+    script_->sections.push_back(std::move(made));
   }
 
-  void labelled(Line& line, bool names_phase) {
+  /// Equal for sections that say the same rank and lane in numbers.
+  std::pair<double, double> key_of(const Section& section) {
+    const auto value = [this](const WrittenNumber& number) {
+      // What is not a number differs from all.
+      return number.formula < 0 ? number.constant : -1.0 - ++unequal_;
+    };
+    return {value(section.rank), value(section.lane)};
+  }
+
+  /// True, and `place` set, where the next word is a name that stands for nothing yet.
+  bool take_new_name(TextLine& line, std::uint32_t& place) {
+    const std::size_t before = line.mark();
+    const std::string name(line.take_name());
+    if (!is_new(name)) {
+      line.back_to(before);
+      return false;
+    }
+    place = static_cast<std::uint32_t>(names_.size());
+    names_.push_back(name);
+    return true;
+  }
+
+  static bool is_reserved(const std::string& name) {
+    return Formula::is_function(name) || name == "and" || name == "or" || name == "not";
+  }
+  static std::string reserved_text(const std::string& name) {
+    return is_reserved(name) ? " ('" + name + "' is a word of formulas)" : std::string();
+  }
+  /// Whether it may be given a value for the first time.
+  bool is_new(const std::string& name) const {
+    return !name.empty() && !is_reserved(name) && std::ranges::find(names_, name) == names_.end();
+  }
+
+  /// The place of a new name of the section.
+  std::uint32_t named(TextLine& line, const std::string& name) {
+    if (names_.size() >= most_names)
+      line.fail("expected at most " + std::to_string(most_names) + " names in a section");
+    names_.push_back(name);
+    script_->sections.back().names.push_back(name);
+    return static_cast<std::uint32_t>(names_.size() - 1);
+  }
+
+  void end_section(TextLine& line, std::size_t begin) {
+    if (!blocks_.empty())
+      line.fail_at(begin, "expected 'end' of the block that begins in line " +
+                              std::to_string(blocks_.back().line));
+    if (in_section()) script_->sections.back().end = here();
+  }
+
+  void in_rank(TextLine& line, std::size_t begin, std::string_view word) {
+    if (!in_section()) line.fail_at(begin, "expected 'rank' before the first step");
+    if (word == "phase" || word == "round") return label(line, word == "phase");
+    if (word == "for") return loop(line);
+    if (word == "if") return branch(line);
+    if (word == "else") return otherwise(line, begin);
+    if (word == "end") return end_block(line, begin);
+    if (word == "let") return let(line);
+    Statement made{.kind = Statement::Kind::step,
+                   .step = static_cast<std::uint32_t>(script_->steps.size())};
+    made.value.line = line.line();
+    script_->steps.push_back(step(line, word));
+    script_->statements.push_back(std::move(made));
+  }
+
+  void label(TextLine& line, bool names_phase) {
+    Statement made{.kind = Statement::Kind::label, .names_phase = names_phase};
     if (names_phase) {
       const std::size_t begin = line.mark();
-      const std::string name = line.name("a phase's name");
-      const auto found = std::find(schedule_.phases.begin(), schedule_.phases.end(), name);
-      if (found == schedule_.phases.end())
+      const auto found = phases_.find(line.name("a phase's name"));
+      if (found == phases_.end())
         line.fail_at(begin, "expected a phase that the 'phases' line names");
-      phase_ = static_cast<int>(found - schedule_.phases.begin());
+      made.phase = found->second;
       line.keyword("round");
     }
-    round_ = line.number("a round", 1, 1 << 30) - 1;
+    made.value = number(line, "a round");
+    script_->statements.push_back(std::move(made));
   }
 
-  void add(Line& line, std::size_t begin, const Step& step) {
-    if (section_ == nullptr) line.fail_at(begin, "expected 'rank' before the first step");
-    section_->push_back(step.at(phase_, round_));
+  void open(TextLine& line, Opened kind, Statement made) {
+    if (blocks_.size() >= most_blocks) line.fail("expected fewer blocks inside each other");
+    blocks_.push_back({kind, here(), names_.size(), line.line()});
+    script_->statements.push_back(std::move(made));
   }
 
-  static std::size_t section(int rank, int lane, int lanes) {
-    return static_cast<std::size_t>(rank) * static_cast<std::size_t>(lanes) +
-           static_cast<std::size_t>(lane);
+  void loop(TextLine& line) {
+    const std::size_t begin = line.mark();
+    const std::string name(line.take_name());
+    if (!is_new(name)) line.fail_at(begin, "expected a new name" + reserved_text(name));
+    line.keyword("in");
+    Statement made{.kind = Statement::Kind::loop, .value = number(line, "the first number")};
+    line.sign("..");
+    made.last = number(line, "the last number");
+    open(line, Opened::loop, std::move(made));
+    script_->statements.back().place = named(line, name);
+    named(line, "");  // where the loop's end is kept
   }
 
-  std::optional<Step> step(Line& line, std::string_view word) {
-    if (word != "send" && word != "receive" && word != "receive_reduce" && word != "reduce" &&
-        word != "copy")
-      return std::nullopt;
-    if (section_ == nullptr) line.fail_at(0, "expected 'rank' before the first step");
+  void branch(TextLine& line) {
+    open(line, Opened::branch,
+         {.kind = Statement::Kind::branch, .value = number(line, "a condition")});
+  }
+
+  void otherwise(TextLine& line, std::size_t begin) {
+    if (blocks_.empty() || blocks_.back().kind != Opened::branch)
+      line.fail_at(begin, "expected 'if' before");
+    Block& block = blocks_.back();
+    forget_names(block.names);
+    script_->statements[block.statement].target = here() + 1;
+    block.kind = Opened::otherwise;
+    block.statement = here();
+    script_->statements.push_back({.kind = Statement::Kind::jump, .value = {.line = line.line()}});
+  }
+
+  void end_block(TextLine& line, std::size_t begin) {
+    if (blocks_.empty()) line.fail_at(begin, "expected 'for' or 'if' before");
+    const Block block = blocks_.back();
+    blocks_.pop_back();
+    forget_names(block.names);
+    if (block.kind == Opened::loop)
+      script_->statements.push_back({.kind = Statement::Kind::again,
+                                     .place = script_->statements[block.statement].place,
+                                     .target = block.statement + 1,
+                                     .value = {.line = block.line}});
+    script_->statements[block.statement].target = here();
+  }
+
+  /// Their places are not given again, so that an error can name every value.
+  void forget_names(std::size_t from) {
+    for (std::size_t i = from; i < names_.size(); ++i) names_[i].clear();
+  }
+
+  /// A name may be given a value again.
+  void let(TextLine& line) {
+    const std::size_t begin = line.mark();
+    const std::string name(line.take_name());
+    const auto known = std::ranges::find(names_, name);
+    const auto at = static_cast<std::uint32_t>(known - names_.begin());
+    const bool again = known != names_.end() && lets_.contains(at);
+    if (!again && !is_new(name))
+      line.fail_at(begin, "expected a new name, or one that 'let' has given" + reserved_text(name));
+    line.sign("=");
+    Statement made{.kind = Statement::Kind::let, .value = number(line, "a value")};
+    made.place = again ? at : named(line, name);
+    lets_.insert(made.place);
+    script_->statements.push_back(std::move(made));
+  }
+
+  static bool is_step(std::string_view word) {
+    return word == "send" || word == "receive" || word == "receive_reduce" || word == "reduce" ||
+           word == "copy";
+  }
+
+  WrittenStep step(TextLine& line, std::string_view word) {
+    WrittenStep made;
     if (word == "send") {
-      const Chunk from = chunk(line);
+      made.kind = StepKind::send;
+      made.from = chunk(line);
       line.keyword("to");
-      return send(peer(line), from);
+      made.peer = number(line, "a rank");
+      return made;
     }
     if (word == "receive") {
+      made.kind = StepKind::receive;
       line.keyword("from");
-      const int from = peer(line);
-      return receive(from, into(line));
+      made.peer = number(line, "a rank");
+    } else if (word == "receive_reduce") {
+      receive_reduce(line, made);
+    } else {
+      made.kind = word == "copy" ? StepKind::copy : StepKind::reduce;
+      made.from = chunk(line, word == "reduce");
     }
-    if (word == "receive_reduce") return receive_reduce_step(line);
-    int slots = 1;
-    const Chunk from = chunk(line, word == "reduce" ? &slots : nullptr);
-    return word == "copy" ? copy(from, into(line)) : reduce(from, slots, into(line));
-  }
-
-  Step receive_reduce_step(Line& line) {
-    if (line.take_word("from")) {
-      const int from = peer(line);
-      line.keyword("then");
-      const Chunk local = chunk(line);
-      return receive_reduce(from, local, into(line), Order::received_first);
-    }
-    const Chunk local = chunk(line);
-    line.keyword("then");
-    line.keyword("from");
-    const int from = peer(line);
-    return receive_reduce(from, local, into(line), Order::local_first);
-  }
-
-  int peer(Line& line) { return line.number("a rank", 0, schedule_.ranks - 1); }
-
-  Chunk into(Line& line) {
     line.keyword("into");
-    return chunk(line);
+    made.into = chunk(line);
+    return made;
   }
 
-  /// `slots` takes the number of a range of scratch slots, where one may stand.
-  Chunk chunk(Line& line, int* slots = nullptr) {
+  void receive_reduce(TextLine& line, WrittenStep& made) {
+    made.kind = StepKind::receive_reduce;
+    made.order = line.take_word("from") ? Order::received_first : Order::local_first;
+    if (made.order == Order::local_first) {
+      made.from = chunk(line);
+      line.keyword("then");
+      line.keyword("from");
+      made.peer = number(line, "a rank");
+    } else {
+      made.peer = number(line, "a rank");
+      line.keyword("then");
+      made.from = chunk(line);
+    }
+  }
+
+  /// `slots`: a range of scratch slots may stand here.
+  WrittenChunk chunk(TextLine& line, bool slots = false) {
     const std::size_t begin = line.mark();
     const std::string_view name = line.word("input, output or scratch");
-    Chunk found;
+    WrittenChunk found;
     if (name == "output") found.buffer = Buffer::output;
     if (name == "scratch") {
       found.buffer = Buffer::scratch;
-      found.slot = static_cast<std::uint16_t>(line.number("a scratch slot", 0, 65535));
-      if (slots != nullptr && line.take(".."))
-        *slots = line.number("the last scratch slot", found.slot, 65535) - found.slot + 1;
+      found.slot = slot(line, "a scratch slot");
+      found.slots = slots && line.take("..");
+      if (found.slots) found.last_slot = slot(line, "the last scratch slot");
     } else if (name != "input" && name != "output") {
       line.fail_at(begin, "expected input, output or scratch");
     }
-    const int chunks = schedule_.layout.chunks();
     line.sign("[");
-    const int first = line.number("a chunk", 0, chunks - 1);
-    const int last = line.take("..") ? line.number("the last chunk", 0, chunks - 1) : first;
+    found.first = number(line, "a chunk");
+    found.run = line.take("..");
+    if (found.run) found.last = number(line, "the last chunk");
     line.sign("]");
-    found.first = static_cast<std::uint32_t>(first);
-    found.count = static_cast<std::uint32_t>((last - first + chunks) % chunks + 1);
     return found;
   }
 
-  Schedule finish() {
-    auto lists = std::make_shared<const Lists>(std::move(sections_));
-    schedule_.steps = [lists, lanes = schedule_.lanes](int rank, int lane) {
-      return listed(lists, section(rank, lane, lanes));
-    };
-    return std::move(schedule_);
+  /// "3", or a formula in parentheses.
+  WrittenNumber slot(TextLine& line, const std::string& expected) {
+    const auto column = static_cast<std::uint32_t>(line.mark() + 1);
+    if (!line.take("("))
+      return {static_cast<double>(line.number(expected, 0, 65535)), -1, line.line(), column};
+    const WrittenNumber found = number(line, expected);
+    line.sign(")");
+    return found;
   }
 
-  static Steps listed(std::shared_ptr<const Lists> lists, std::size_t section) {
-    const auto found = lists->find(section);
-    if (found == lists->end()) co_return;
-    for (const Step& step : found->second) co_yield step;
-  }
-
-  std::string_view source_;
-  Schedule schedule_{};
-  Lists sections_{};
-  std::vector<Step>* section_ = nullptr;  ///< of sections_; there is none in the header
-  bool is_open_ = false;                  ///< the header is complete
-  int parts_ = 1;
-  int phase_ = 0;
-  int round_ = 0;
-  bool has_collective_ = false;
-  bool has_ranks_ = false;
+  std::shared_ptr<ParsedScript> script_;
+  std::vector<std::string> names_{};  ///< by place; "" where a name is not known any more
+  std::set<std::uint32_t> lets_{};
+  std::set<std::pair<double, double>> seen_{};
+  std::vector<Block> blocks_{};
+  std::unordered_map<std::string, std::uint16_t> phases_{};  ///< the number of each
+  std::size_t general_ = 0;  ///< sections that are for several ranks or lanes
+  double unequal_ = 0;
 };
 
 }  // namespace
 
-Schedule parse_schedule(std::string_view text, std::string_view source) {
-  return Reader(source).read(text);
+Script parse_script(std::string_view text, std::string_view source) {
+  return Script(Reader(source).read(text));
 }
 
 }  // namespace rondo

@@ -25,4 +25,12 @@ struct Schedule {
   std::function<Steps(int rank, int lane)> steps{};
 };
 
+/// Lanes that executors have channels for, and messages that each channel holds at least.
+inline constexpr int most_lanes = 15;
+inline constexpr int least_depth = 2;
+
+/// Most chunks that one message of the schedule carries, on any rank: what all ranks must know to
+/// cut messages alike. O(all ranks' steps), done once per plan.
+int longest_message(const Schedule& schedule);
+
 }  // namespace rondo

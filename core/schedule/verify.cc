@@ -111,6 +111,8 @@ Report collect(const Schedule& header, Check check) {
   try {
     check_header(header);
     check(report, findings);
+  } catch (const Error& error) {
+    findings.add(error.message());
   } catch (const std::exception& error) {
     findings.add(error.what());
   }

@@ -62,8 +62,8 @@ TEST_CASE("what is wrong with a formula is said with its column") {
   CHECK(message("") == "formula \"\": expected a number, a name or '(' at column 1");
   CHECK(message("2P)") == "formula \"2P)\": expected an operator or the end at column 3");
   CHECK(message("3x") ==
-        "formula \"3x\": unknown name 'x' (known: P, q, ceil, floor, log2, ones, min, max) "
-        "at column 2");
+        "formula \"3x\": unknown name 'x' (known: P, q, ceil, floor, log2, ones, min, max, host, "
+        "index, size, member) at column 2");
   CHECK(message("1.2.3") == "formula \"1.2.3\": '1.2.3' is not a number, before at column 6");
   CHECK(message("1/(P-4)").find("division by zero") != std::string::npos);
   CHECK(message("ceil(1,2)").find("takes one argument") != std::string::npos);

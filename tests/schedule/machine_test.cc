@@ -141,7 +141,7 @@ TEST_CASE("an op takes at most one message of a channel") {
 TEST_CASE("an error that a schedule throws becomes a finding") {
   Schedule schedule = handmade::ring(2);
   schedule.steps = [](int, int) -> Steps { throw Error(ErrorCode::internal, "no such ring"); };
-  CHECK(verify(schedule).findings == std::vector<std::string>{"rondo: no such ring"});
+  CHECK(verify(schedule).findings == std::vector<std::string>{"no such ring"});
 }
 
 TEST_CASE("a thousand ranks in a ring, and as many messages in flight as the depth allows") {
