@@ -73,6 +73,7 @@ std::vector<Composition> make_compositions(Collective collective) {
 }  // namespace
 
 std::string Composition::name() const {
+  if (written) return written.algorithm();
   const std::string own(across->name);
   if (inside.empty()) return own;
   return std::string(hierarchical_name) + "(" + std::string(inside) + "," + own + ")";
@@ -104,11 +105,13 @@ InsideCollectives Composition::inside_collectives() const {
 }
 
 Schedule Composition::build(const Topology& topology, int root) const {
+  if (written) return written.build_right(topology, root);
   return inside.empty() ? across->build(topology.ranks, root)
                         : build_hierarchical(*this, topology, root);
 }
 
 int Composition::longest_message(const Topology& topology, int root) const {
+  if (written) return rondo::longest_message(written.build(topology, root));
   if (inside.empty()) return across->longest_message(topology.ranks, root);
   const Hosts hosts(topology);
   if (across->collective == all_to_all) return longest_bundle(hosts);

@@ -1,5 +1,5 @@
 // Composition: what carries a collective. One algorithm goes over all ranks, or one goes inside
-// each host and another one across hosts (hierarchical.cc).
+// each host and another one across hosts (hierarchical.cc), or a user wrote it (core/schedule/text.h).
 #pragma once
 
 #include <compare>
@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "algorithms/table.h"
+#include "core/schedule/script.h"
 #include "core/topology/topology.h"
 
 namespace rondo {
@@ -23,16 +24,18 @@ struct InsideCollectives {
   std::optional<Collective> after{};
 };
 
-/// A value; empty where `across` is null.
+/// A value; empty where it has neither `across` nor `written`.
 struct Composition {
-  const Algorithm* across = nullptr;  ///< over all ranks, where nothing is inside
+  const Algorithm* across = nullptr;  ///< over all ranks, where nothing is inside; null: `written`
   std::string_view inside{};          ///< the name of a row; empty: none
+  Script written{};                   ///< instead of both
 
-  explicit operator bool() const { return across != nullptr; }
+  explicit operator bool() const { return across != nullptr || written; }
+  Collective collective() const { return written ? written.collective() : across->collective; }
   /// "ring", "hierarchical(one_shot,ring)".
   std::string name() const;
   /// Adds all contributions at once, in rank order.
-  bool rank_order() const { return across->rank_order && inside.empty(); }
+  bool rank_order() const { return !written && across->rank_order && inside.empty(); }
   /// Of a hierarchical one: few ranks of each host, one or one for each port (see shares()), have all
   /// that leaves the host or comes to it. Else all ranks share the work.
   bool by_leaders() const;
@@ -41,6 +44,7 @@ struct Composition {
   int shares(const Hosts& hosts) const;
   /// Of a hierarchical one.
   InsideCollectives inside_collectives() const;
+  /// Throws what Script::build_right() does.
   Schedule build(const Topology& topology, int root) const;
   /// Chunks in a message of any rank, at most.
   int longest_message(const Topology& topology, int root) const;

@@ -150,6 +150,9 @@ void add_own(CLI::App& app, Options& options) {
   app.add_option("--algorithm", options.algorithm,
                  "only these, e.g. ring, or all but these: ^ring; as RONDO_ALGORITHM")
       ->type_name("NAMES");
+  app.add_option("--schedule", options.schedule,
+                 "only the algorithm of this text, a schedule of your own; see `rondo schedule`")
+      ->type_name("FILE");
   app.add_option("--transport", options.transport,
                  "only these, e.g. tcp, or all but these: ^shm; as RONDO_TRANSPORT")
       ->type_name("NAMES");

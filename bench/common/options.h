@@ -48,6 +48,7 @@ struct Options {
   int per_iteration_skip = 0;                                  ///< -K
   bool fresh = true;                                           ///< --fresh
   std::string algorithm{};                                     ///< --algorithm
+  std::string schedule{};                                      ///< --schedule
   std::string transport{};                                     ///< --transport
   std::optional<bool> reproducible{};                          ///< --reproducible
   std::optional<bool> accumulate_wide{};                       ///< --accumulate

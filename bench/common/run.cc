@@ -10,6 +10,8 @@
 
 #include "bench/common/options.h"
 #include "bench/common/sweep.h"
+#include "core/plan/choose.h"
+#include "core/settings/schedule_files.h"
 
 namespace rondo::bench {
 namespace {
@@ -29,6 +31,20 @@ std::string algorithm_of(const Program& program, const std::string& given) {
   return std::string(rondo::name(program.collective)) + ":" + given;
 }
 
+/// The algorithm that the file names. Throws Error, std::invalid_argument for another collective's.
+std::string algorithm_in(const Program& program, const std::string& file) {
+  const Scripts all = parse_scripts(read_schedule_files(file));
+  if (all.size() != 1)
+    throw std::invalid_argument("--schedule: " + file + " has " + std::to_string(all.size()) +
+                                " schedules; name one file");
+  const Script& script = all.front();
+  if (script.collective() != program.collective)
+    throw std::invalid_argument("--schedule: " + file + " is of " +
+                                std::string(rondo::name(script.collective())) + ", not " +
+                                std::string(rondo::name(program.collective)));
+  return script.algorithm();
+}
+
 /// --counts needs a collective that has blocks.
 void check_counts(const Program& program, const Options& options) {
   if (options.count_pattern && program.call_ragged == nullptr) {
@@ -41,6 +57,7 @@ void check_counts(const Program& program, const Options& options) {
 rondo::Options library_options(const Options& options) {
   rondo::Options result;
   result.algorithm = options.algorithm;
+  result.schedules = options.schedule;
   result.transport = options.transport;
   result.timeout = std::chrono::seconds(options.timeout_seconds);
   result.reproducible = options.reproducible;
@@ -122,8 +139,11 @@ int run(const Program& program, int argc, const char* const* argv) {
   }
   const std::vector<std::string> arguments(argv, argv + argc);
   Options options = parsed.options;
-  options.algorithm = algorithm_of(program, options.algorithm);
   return guarded(program, speaks, [&] {
+    if (!options.schedule.empty() && !options.algorithm.empty())
+      throw std::invalid_argument("--schedule and --algorithm exclude each other");
+    if (!options.schedule.empty()) options.algorithm = algorithm_in(program, options.schedule);
+    options.algorithm = algorithm_of(program, options.algorithm);
     check_counts(program, options);
     if (options.threads == 1) {
       Communicator world = Communicator::from_environment(library_options(options));

@@ -21,10 +21,21 @@ namespace rondo {
 /// only by copies and kernels that wait for nothing (finite).
 enum class DeviceExecutor : std::uint8_t { automatic, resident, finite };
 
+/// The text of a schedule that a user wrote (core/schedule/text.h).
+struct ScheduleText {
+  std::string source{};  ///< its file
+  std::string text{};
+
+  static void fields(auto& self, auto& archive) { archive(self.source, self.text); }
+  friend bool operator==(const ScheduleText&, const ScheduleText&) = default;
+};
+
 /// Value type.
 struct Config {
-  std::string transport{};                                       ///< RONDO_TRANSPORT
-  std::string algorithm{};                                       ///< RONDO_ALGORITHM
+  std::string transport{};                     ///< RONDO_TRANSPORT
+  std::string algorithm{};                     ///< RONDO_ALGORITHM
+  std::string schedules{};                     ///< RONDO_SCHEDULES
+  std::vector<ScheduleText> schedule_texts{};  ///< what `schedules` names, of rank 0
   std::chrono::milliseconds timeout{std::chrono::seconds{300}};  ///< RONDO_TIMEOUT
   bool timeout_from_program = false;  ///< `timeout` was set by the program, which wins
   std::chrono::milliseconds bootstrap_timeout{

@@ -32,6 +32,7 @@ Config config_with(const Options& options) {
   Config config = read_config();
   if (!options.transport.empty()) config.transport = options.transport;
   if (!options.algorithm.empty()) config.algorithm = options.algorithm;
+  if (!options.schedules.empty()) config.schedules = options.schedules;
   if (options.timeout.count() > 0) {
     config.timeout = options.timeout;
     config.timeout_from_program = true;

@@ -12,7 +12,7 @@ Plans::Plans(int rank, const Config& config, const Connections& connections)
     : rank_(rank),
       config_(config),
       connections_(connections),
-      algorithms_(config.algorithm, "RONDO_ALGORITHM"),
+      algorithms_(config.algorithm, "RONDO_ALGORITHM", parse_scripts(config.schedule_texts)),
       message_plans_(connections.by_peer().size() * 2) {}
 
 Call Plans::resolved(const Call& call) const { return rondo::resolved(call, config_); }

@@ -23,7 +23,8 @@ class Plans {
  public:
   using Prepared = std::shared_ptr<const PreparedCall>;
 
-  /// Both outlive it. Throws Error{configuration} if RONDO_ALGORITHM has no such algorithm.
+  /// Both outlive it. Throws Error{configuration} if RONDO_ALGORITHM has no such algorithm, and what
+  /// parse_scripts() throws.
   Plans(int rank, const Config& config, const Connections& connections);
 
   const AlgorithmSelection& algorithms() const { return algorithms_; }

@@ -6,13 +6,13 @@
 #include <string_view>
 #include <vector>
 
+#include "core/schedule/schedule.h"
 #include "core/transport/transport.h"
 
 namespace rondo::detail {
 
 /// The lane of sends and receives, apart from those of schedules.
-inline constexpr int point_to_point_lane = 15;
-inline constexpr int most_lanes = point_to_point_lane;
+inline constexpr int point_to_point_lane = most_lanes;
 
 /// Under the progress lock. All throw what a transport throws.
 class Channels {

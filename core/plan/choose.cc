@@ -30,6 +30,13 @@ const SharedRule* find_shared_rule(Collective collective, const CallSize& size,
   return nullptr;
 }
 
+/// Of schedules that users wrote for the collective, each once.
+void add_written(Collective collective, const Scripts& written, std::vector<std::string_view>& to) {
+  for (const Script& script : written)
+    if (script.collective() == collective && std::ranges::count(to, script.algorithm()) == 0)
+      to.push_back(script.algorithm());
+}
+
 std::vector<std::string_view> all_names() {
   std::vector<std::string_view> names{direct_name, hierarchical_name};
   for (const Algorithm& row : algorithms()) {
@@ -44,8 +51,10 @@ std::vector<std::string> names_in(std::string_view text) {
 
 /// The names that a collective knows, and those of compositions among `names`, which outlive them.
 std::vector<std::string_view> known_names(Collective collective,
-                                          const std::vector<std::string>& names) {
+                                          const std::vector<std::string>& names,
+                                          const Scripts& written) {
   std::vector<std::string_view> known = algorithm_names(collective);
+  add_written(collective, written, known);
   for (const std::string& name : names)
     if (!find_composition(collective, name).inside.empty()) known.push_back(name);
   return known;
@@ -62,11 +71,11 @@ std::string known_part(std::string_view text, const std::vector<std::string_view
 }
 
 /// For every collective that knows some of the names. Complains of names that none knows.
-void check_known(std::string_view text, std::string_view what) {
+void check_known(std::string_view text, std::string_view what, const Scripts& written) {
   const std::vector<std::string> names = names_in(text);
   std::vector<std::string_view> known = all_names();
   for (const CollectiveInfo& row : collectives)
-    std::ranges::copy(known_names(row.collective, names), std::back_inserter(known));
+    std::ranges::copy(known_names(row.collective, names, written), std::back_inserter(known));
   std::vector<std::string_view> each_once;
   for (const std::string_view name : known)
     if (std::ranges::count(each_once, name) == 0) each_once.push_back(name);
@@ -178,9 +187,23 @@ std::string ordered_names(Collective collective) {
   return names + std::string(direct_name);
 }
 
+/// Why a schedule that the selection names is not for these ranks; empty: there is none.
+std::string unfit_written(Collective collective, const Topology& around,
+                          const AlgorithmSelection& selection) {
+  if (!selection.restricts(collective) || selection.excludes(collective)) return {};
+  for (const Script& script : selection.written())
+    if (script.collective() == collective && selection.allows(collective, script.algorithm()))
+      return script.unfit(around);
+  return {};
+}
+
 [[noreturn]] void throw_none_left(Collective collective, bool direct_allowed,
-                                  const std::string& rank_order) {
+                                  const std::string& rank_order, const std::string& unfit) {
   const std::string name_of = std::string(name(collective));
+  if (!unfit.empty())
+    throw Error(ErrorCode::configuration,
+                "the algorithm selection leaves none for this " + name_of + ": " + unfit,
+                {.remedy = "allow another algorithm too; `rondo list` shows them"});
   if (direct_allowed)
     throw Error(
         ErrorCode::configuration,
@@ -197,15 +220,37 @@ std::string ordered_names(Collective collective) {
 
 }  // namespace
 
-AlgorithmSelection::AlgorithmSelection(std::string_view text, std::string_view what) {
+Scripts parse_scripts(const std::vector<ScheduleText>& texts) {
+  Scripts all;
+  for (const ScheduleText& text : texts) {
+    const Script script = parse_script(text.text, text.source);
+    const auto refuse = [&](const std::string& why, const std::string& remedy) {
+      throw Error(ErrorCode::configuration, text.source + " " + why, {.remedy = remedy});
+    };
+    const std::string& own = script.algorithm();
+    if (own.empty()) refuse("does not name its algorithm", "write the line 'algorithm NAME'");
+    if (own.find_first_of(",;:^() ") != std::string::npos)
+      refuse("names its algorithm \"" + own + "\"", "use letters, digits and underscores");
+    if (std::ranges::count(all_names(), own) != 0)
+      refuse("has the name of a built-in algorithm, " + own, "give it another name");
+    if (!script.for_any_root())
+      refuse("is for one root only", "write the line 'root any', and formulas of root");
+    all.push_back(script);
+  }
+  return all;
+}
+
+AlgorithmSelection::AlgorithmSelection(std::string_view text, std::string_view what,
+                                       Scripts written)
+    : written_(std::move(written)) {
   for (const std::string& piece : split(text, ';')) {
     const std::string_view part = piece;
     const std::size_t colon = part.find(':');
     if (colon == std::string_view::npos) {
-      check_known(part, what);
+      check_known(part, what, written_);
       const std::vector<std::string> names = names_in(part);
       for (const CollectiveInfo& row : collectives) {
-        const auto known = known_names(row.collective, names);
+        const auto known = known_names(row.collective, names, written_);
         by_collective_[static_cast<std::size_t>(row.collective)] =
             Selection(known_part(part, known), known, what);
       }
@@ -224,7 +269,7 @@ AlgorithmSelection::AlgorithmSelection(std::string_view text, std::string_view w
     const std::string_view choice = part.substr(colon + 1);
     const std::vector<std::string> names = names_in(choice);
     by_collective_[static_cast<std::size_t>(*collective)] =
-        Selection(choice, known_names(*collective, names), what);
+        Selection(choice, known_names(*collective, names, written_), what);
   }
 }
 
@@ -269,16 +314,32 @@ std::vector<std::string_view> algorithm_names(Collective collective) {
   return names;
 }
 
+Composition find_written(Collective collective, const CallSize& size, const Topology& around,
+                         const AlgorithmSelection& selection) {
+  const bool named = selection.restricts(collective) && !selection.excludes(collective);
+  for (const Script& script : selection.written()) {
+    if (script.collective() == collective && selection.allows(collective, script.algorithm()) &&
+        (named || script.for_bytes(size.bytes)) && script.unfit(around).empty())
+      return {.written = script};
+  }
+  return {};
+}
+
 Choice choose(Collective collective, const CallSize& size, const Topology& around,
               const AlgorithmSelection& selection, const std::string& rank_order) {
   const bool ordered = !rank_order.empty();
+  const Composition written =
+      ordered ? Composition() : find_written(collective, size, around, selection);
+  if (written) return {written, "written in " + written.written.source()};
   Choice choice = choose_messages(collective, size, around, selection, ordered);
   const bool direct_allowed = selection.allows(collective, direct_name);
   const bool forced = direct_allowed && !choice.algorithm;
   // One rank reaches the memory of all there are.
   if (forced && (around.direct || around.ranks == 1))
     choice = choose_messages(collective, size, around, {}, ordered);
-  if (!choice.algorithm) throw_none_left(collective, direct_allowed, rank_order);
+  if (!choice.algorithm)
+    throw_none_left(collective, direct_allowed, rank_order,
+                    ordered ? "" : unfit_written(collective, around, selection));
   // On the direct path, too, a block is reduced by the one rank it is for.
   const bool unfit =
       !forced && collective == Collective::reduce_scatter && size.is_lopsided(around.ranks);

@@ -16,20 +16,28 @@
 
 namespace rondo {
 
+/// Schedules that users wrote, in the order in which they are asked.
+using Scripts = std::vector<Script>;
+
+/// Throws Error{configuration} that names the text: what is wrong in it, or why it cannot serve calls.
+Scripts parse_scripts(const std::vector<ScheduleText>& texts);
+
 /// RONDO_ALGORITHM: "ring" or "^ring,chain" for every collective that knows a named algorithm,
 /// "all_reduce:ring;broadcast:^chain" for the named collectives. Value type.
 class AlgorithmSelection {
  public:
   AlgorithmSelection() = default;
   /// Throws Error{configuration} that names the setting and lists what is known.
-  AlgorithmSelection(std::string_view text, std::string_view what);
+  AlgorithmSelection(std::string_view text, std::string_view what, Scripts written = {});
   bool allows(Collective collective, std::string_view name) const;
   bool allows(Collective collective, const Composition& composition) const;
   bool restricts(Collective collective) const;
   bool excludes(Collective collective) const;
+  const Scripts& written() const { return written_; }
 
  private:
   std::array<Selection, collectives.size()> by_collective_{};
+  Scripts written_{};
 };
 
 /// The name by which the direct path is forced or excluded, beside the algorithms' own.
@@ -60,6 +68,11 @@ bool is_predicted(Collective collective, const Topology& around);
 
 /// The names that RONDO_ALGORITHM knows for a collective.
 std::vector<std::string_view> algorithm_names(Collective collective);
+
+/// The schedule that a user wrote for such a call: the first that is for these ranks and that the
+/// selection allows. Its `sizes` count unless the selection names it. Empty: there is none.
+Composition find_written(Collective collective, const CallSize& size, const Topology& around,
+                         const AlgorithmSelection& selection);
 
 /// `rank_order`: why contributions must be combined at once and in the order of ranks, in words;
 /// empty: they need not. Throws Error{configuration} when the selection leaves no such algorithm

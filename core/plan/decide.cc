@@ -4,6 +4,7 @@
 #include <cstdlib>
 
 #include "core/plan/lower.h"
+#include "core/plan/written.h"
 
 namespace rondo {
 namespace {
@@ -48,11 +49,12 @@ CallSize size_of(const Call& call, Counts counts, int ranks) {
 std::shared_ptr<const Plan> make_plan(const Composition& composition, int root, int rank,
                                       const Topology& around) {
   Plan plan{.schedule = composition.build(around, root)};
-  plan.program = lower(plan.schedule, rank, around.links == LinkClass::network);
+  const bool sends_from_place = around.links == LinkClass::network;
+  if (composition.written) check_runs(plan.schedule, sends_from_place);
+  plan.program = lower(plan.schedule, rank, sends_from_place);
   plan.longest = composition.longest_message(around, root);
   plan.flow = flow_of(plan.schedule);
-  plan.shared =
-      std::make_shared<SharedPlans>(composition.across->collective, around.ranks, root, rank);
+  plan.shared = std::make_shared<SharedPlans>(composition.collective(), around.ranks, root, rank);
   return std::make_shared<const Plan>(std::move(plan));
 }
 

@@ -7,6 +7,7 @@
 #include "core/plan/cut.h"
 #include "core/schedule/collective.h"
 #include "core/schedule/formula.h"
+#include "core/schedule/simulate.h"
 
 namespace rondo {
 namespace {
@@ -149,7 +150,8 @@ PartCounts counts_inside(const Composition& composition, const Hosts& all) {
 }  // namespace
 
 Estimates::Estimates(const Topology& topology)
-    : hosts_(topology),
+    : topology_(topology),
+      hosts_(topology),
       smallest_(hosts_.largest()),
       outwards_(most_outwards(hosts_)),
       memory_(topology.memory),
@@ -160,6 +162,7 @@ Estimates::Estimates(const Topology& topology)
 }
 
 Estimate Estimates::of(const Composition& composition, double bytes) const {
+  if (composition.written) return simulated(composition.written, bytes);
   return composition.inside.empty() ? one_level(*composition.across, bytes)
                                     : two_levels(composition, bytes);
 }
@@ -169,6 +172,12 @@ Estimate Estimates::of(const Composition& composition, double bytes) const {
 LinkCosts Estimates::shared(int senders, int fewest, int sharing) const {
   const double used = std::min(fewest, hosts_.ports());
   return {network_.alpha * queueing(senders), network_.beta * sharing * hosts_.ports() / used};
+}
+
+Estimate Estimates::simulated(const Script& written, double bytes) const {
+  const Schedule schedule = written.build_right(topology_, written.only_root(topology_));
+  return {.seconds = simulate(schedule, bytes, Costs{}, topology_).busiest().seconds,
+          .hops = count(schedule).hops};
 }
 
 Estimate Estimates::one_level(const Algorithm& row, double bytes) const {

@@ -29,6 +29,8 @@ struct Estimate {
 ///                 port, see hierarchical.cc. Bytes inside and across move at once,
 ///                 since slices overlap: the slower level counts, and a quarter of the other.
 ///
+///   written       what a user wrote is simulated, and takes as long as that.
+///
 /// A fabric's links between switches are not counted. A value.
 class Estimates {
  public:
@@ -40,7 +42,9 @@ class Estimates {
   LinkCosts shared(int senders, int fewest, int sharing) const;
   Estimate one_level(const Algorithm& row, double bytes) const;
   Estimate two_levels(const Composition& composition, double bytes) const;
+  Estimate simulated(const Script& written, double bytes) const;
 
+  Topology topology_;
   Hosts hosts_;
   int smallest_;  ///< ranks of the smallest host
   int outwards_;  ///< of the ranks of a host, at most, so many have the next rank on another host

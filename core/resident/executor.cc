@@ -164,11 +164,24 @@ const Choice& Executor::choice_of(const Call& call) {
             [&] {
               Choice choice = choose(call, around_, selection_);
               if (choice.form == Form::program &&
-                  !programs_.has_room_for(choice.composition, call.root))
+                  (!programs_.has_room_for(choice.composition, call.root) ||
+                   !takes(choice.composition, call)))
                 choice.form = Form::finite;
               return std::make_shared<const Chosen>(Chosen{call, choice});
             })
       ->choice;
+}
+
+/// A program that a user wrote may be too long, or need more than devices have.
+bool Executor::takes(const Composition& composition, const Call& call) const {
+  if (!composition.written || programs_.fits(composition, call)) return true;
+  if (rank_ == 0)
+    log(LogLevel::warn, rank_,
+        composition.written.source() +
+            " is too long for GPUs' kernels, or needs more lanes, depth or scratch than they "
+            "have: " +
+            to_string(call) + " on GPUs goes without it");
+  return false;
 }
 
 bool Executor::serves(const Call& call) { return choice_of(call).form != Form::finite; }

@@ -96,6 +96,7 @@ class Executor {
   void copy_in(cuda::DevicePointer to, std::span<const std::byte> from);
   void launch_small(const Call& call, const Choice& choice, const device::Scalar& scalar,
                     cuda::DevicePointer input, cuda::DevicePointer output, cuda::Stream stream);
+  bool takes(const Composition& composition, const Call& call) const;
   void launch_program(const Call& call, const Composition& composition,
                       const device::Scalar& scalar, cuda::DevicePointer input,
                       cuda::DevicePointer output, cuda::Stream stream);

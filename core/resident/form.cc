@@ -100,9 +100,15 @@ std::string_view default_algorithm(Collective collective) {
 Choice choose(const Call& call, const Topology& around, const AlgorithmSelection& selection) {
   if (call.blocks != 0) return {};
   if (call.accumulate == DataType::float64 && call.type != DataType::float64) return {};
-  if (const auto by_hand = choose_small(call, static_cast<std::size_t>(around.ranks), selection))
-    return *by_hand;
-  const Composition composition = composition_of(call, around, selection);
+  const bool any_order = rank_order_words(call).empty();
+  Composition composition;
+  if (any_order)
+    composition = find_written(call.collective, size_of(call, {}, around.ranks), around, selection);
+  if (!composition) {
+    if (const auto by_hand = choose_small(call, static_cast<std::size_t>(around.ranks), selection))
+      return *by_hand;
+    composition = composition_of(call, around, selection);
+  }
   const bool divides = info(call.collective).reduces && call.op == ReduceOperator::avg;
   if (divides && is_integer(call.type) && !composition.rank_order()) return {};
   return {.form = Form::program, .composition = composition};

@@ -47,6 +47,7 @@ std::string_view default_algorithm(Collective collective);
 
 /// `call` is a collective of at least one element in a communicator of at least 2 ranks.
 ///
+///   what a user wrote a schedule for                   a program
 ///   all-reduce   up to 32 KiB a rank that adds a part  small: one_shot or two_shot, below
 ///   other sizes and collectives                        a program
 ///   blocks that differ in size                         finite: a program is of equal ones

@@ -29,6 +29,24 @@ bool Programs::has_room_for(const Composition& composition, int root) const {
   return stored_.size() < most_programs || stored_.contains({composition, root});
 }
 
+bool Programs::fits(const Composition& composition, const Call& call) const {
+  StoredProgram made{.schedule = composition.build(around_, call.root)};
+  if (made.schedule.lanes > static_cast<int>(shape_.packet_stripes)) return false;
+  std::vector<Program> programs;
+  for (int rank = 0; rank < around_.ranks; ++rank) programs.push_back(lower(made.schedule, rank));
+  made.traits = device::traits_of(made.schedule, programs, longest_message(made.schedule));
+  try {
+    for (int rank = 0; rank < around_.ranks; ++rank)
+      if (device::encode(made.schedule, programs[static_cast<std::size_t>(rank)], rank).size() >
+          program_bytes)
+        return false;
+    sizes_of(made, call);
+  } catch (const Error&) {  // it has ops, or needs depth or scratch, that devices have not
+    return false;
+  }
+  return true;
+}
+
 const StoredProgram& Programs::find(const Composition& composition, int root, const Store& store) {
   const auto found = stored_.find({composition, root});
   if (found != stored_.end()) return found->second;

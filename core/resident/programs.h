@@ -37,6 +37,9 @@ class Programs {
   /// Whether the program is kept, or there is a place for it. Ranks that make the same calls in the
   /// same order answer alike.
   bool has_room_for(const Composition& composition, int root) const;
+  /// Whether the programs of all ranks, for such a call, fit into a device's memory for them. The same on
+  /// every rank. Throws what Composition::build() does.
+  bool fits(const Composition& composition, const Call& call) const;
   /// The program; stored where it is new. Throws what `store` throws, Error{invalid_argument} where
   /// the algorithm has ops that a device cannot do, Error{internal} where the program is too long.
   const StoredProgram& find(const Composition& composition, int root, const Store& store);

@@ -141,6 +141,11 @@ constexpr Setting table[] = {
     {"RONDO_REPRODUCIBLE", "", "0 or 1", "0",
      "1: the bits of reduced floats do not depend on size, algorithm, transport or machine",
      value<&Config::reproducible>},
+    {"RONDO_SCHEDULES", "", "folder or file", "none",
+     "schedules of your own, rank 0's: files NAME.schedule in the folder, or this file; each "
+     "serves "
+     "the calls that it is for",
+     value<&Config::schedules>},
     {"RONDO_SECRET", "", "text of 16 characters or more", "none: the job is open",
      "what all ranks of a job know and strangers do not; rondorun makes one",
      value<&Config::secret>},

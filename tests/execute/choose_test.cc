@@ -64,6 +64,62 @@ TEST_CASE("faster ports and more hosts make few rounds pay for longer calls") {
   CHECK(chosen(512, slow, MiB) == "circulant");
 }
 
+/// A schedule of a user's: `lines` say what it is for.
+Scripts written(const std::string& lines) {
+  return parse_scripts(
+      {{"mine", "collective all_reduce\nalgorithm mine\n" + lines + "\nrank r\n"}});
+}
+
+TEST_CASE("a schedule of the user's serves the calls that it is for") {
+  const auto chosen = [](const std::string& lines, std::string_view allowed, std::size_t bytes,
+                         const Topology& around, const std::string& rank_order = {}) {
+    return choose(Collective::all_reduce, bytes, around,
+                  AlgorithmSelection(allowed, "the algorithm", written(lines)), rank_order);
+  };
+  const Topology four{.ranks = 4, .one_machine = true, .direct = true};
+  const Topology two{.ranks = 2, .one_machine = true, .direct = true};
+  const Choice own = chosen("ranks 4..", "", 8, four);
+  CHECK(own.algorithm.name() == "mine");
+  CHECK(own.reason == "written in mine");
+  CHECK_FALSE(own.shared);
+  CHECK(chosen("ranks 4..", "", 8, two).algorithm.name() != "mine");
+  CHECK(chosen("ranks 2..\nwhen H == 2", "", 8, on_hosts({2, 2}, Numbering::by_host))
+            .algorithm.name() == "mine");
+  CHECK(chosen("ranks 2..\nwhen H == 2", "", 8, four).algorithm.name() != "mine");
+  CHECK(chosen("ranks 4..\nsizes 1K..", "", 8, four).algorithm.name() != "mine");
+  CHECK(chosen("ranks 4..\nsizes 1K..", "mine", 8, four).algorithm.name() == "mine");
+  CHECK(chosen("ranks 4..\nsizes 1K..", "all_reduce:mine,ring", 8, four).algorithm.name() ==
+        "mine");
+  CHECK(chosen("ranks 4..", "^mine", 8, four).algorithm.name() != "mine");
+  CHECK(chosen("ranks 4..", "ring", 8, four).algorithm.name() == "ring");
+  CHECK(chosen("ranks 4..", "mine,ring", 8, two).algorithm.name() == "ring");
+  // Which order it adds in is not looked at.
+  CHECK(chosen("ranks 4..", "", 8, four, "reproducible").algorithm.name() != "mine");
+  CHECK_THROWS_WITH(chosen("ranks 4..", "mine", 8, four, "reproducible"),
+                    Catch::Contains("leaves none for this all_reduce, which is reproducible"));
+  CHECK_THROWS_WITH(chosen("ranks 4..", "mine", 8, two),
+                    Catch::Contains("mine is for 4 or more ranks, not 2"));
+  CHECK_THROWS_WITH(chosen("ranks 4..", "all_gather:mine", 8, two),
+                    Catch::Contains("'mine' is not a known name"));
+}
+
+TEST_CASE("a schedule that cannot serve calls is refused") {
+  const auto texts = [](const std::string& text) {
+    return std::vector<ScheduleText>{{"mine", text + "\nranks 4\nrank 0\n"}};
+  };
+  CHECK_THROWS_WITH(parse_scripts(texts("collective all_reduce")),
+                    Catch::Contains("mine does not name its algorithm"));
+  CHECK_THROWS_WITH(parse_scripts(texts("collective all_reduce\nalgorithm ring")),
+                    Catch::Contains("mine has the name of a built-in algorithm, ring"));
+  CHECK_THROWS_WITH(parse_scripts(texts("collective all_reduce\nalgorithm direct")),
+                    Catch::Contains("built-in algorithm, direct"));
+  CHECK_THROWS_WITH(parse_scripts(texts("collective all_reduce\nalgorithm a,b")),
+                    Catch::Contains("use letters, digits and underscores"));
+  CHECK_THROWS_WITH(parse_scripts(texts("collective reduce\nalgorithm a")),
+                    Catch::Contains("mine is for one root only"));
+  CHECK(parse_scripts(texts("collective reduce\nroot any\nalgorithm a")).size() == 1);
+}
+
 TEST_CASE("with more hosts than were measured, predicted times decide") {
   const auto choice = [](Collective collective, int hosts, std::size_t bytes) {
     return choose(

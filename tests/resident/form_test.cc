@@ -109,6 +109,26 @@ TEST_CASE("RONDO_ALGORITHM holds on devices") {
   CHECK_THROWS_AS(choose(exact, 4, "ring"), Error);
 }
 
+TEST_CASE("a schedule of the user's is a program on devices") {
+  const AlgorithmSelection selection(
+      "", "the algorithm",
+      parse_scripts({{"mine", "collective all_reduce\nalgorithm mine\nranks 4\nrank r\n"}}));
+  const auto chosen = [&](const Call& call, int ranks) {
+    return resident::choose(call, {.ranks = ranks, .one_machine = true, .direct = true}, selection);
+  };
+  Call small = call(Collective::all_reduce, 4);
+  CHECK(chosen(small, 4).form == Form::program);
+  CHECK(chosen(small, 4).composition.name() == "mine");
+  CHECK(chosen(small, 2).form == Form::small);
+  CHECK(chosen(call(Collective::all_gather, 4), 4).composition.name() == "one_shot");
+  small.type = small.accumulate = DataType::float32;
+  small.reproducible = true;
+  CHECK(chosen(small, 4).form == Form::small);
+  small = call(Collective::all_reduce, 4);
+  small.op = ReduceOperator::avg;
+  CHECK(chosen(small, 4).form == Form::finite);
+}
+
 TEST_CASE("the device memory that a rank maps is bounded") {
   for (int ranks = 2; ranks <= 32; ++ranks) {
     for (const std::uint32_t stripes : stripe_counts) {

@@ -44,6 +44,21 @@ TEST_CASE("collectives in a stream") {
   CHECK(fake_violations() == 0);
 }
 
+TEST_CASE("a schedule of the user's carries calls in streams") {
+  const Setting setting("RONDO_SCHEDULES", RONDO_EXAMPLES "/schedules/ring.schedule");
+  constexpr int ranks = 3;
+  std::vector<Trial> trials;
+  for (const std::size_t count : cells<std::size_t>({1, 7, 300'000}, {1, 70'000}))
+    trials.emplace_back(Case{.call = {.count = count,
+                                      .collective = Collective::all_reduce,
+                                      .type = int32,
+                                      .op = sum}},
+                        ranks);
+  with_gpus(ranks, GENERATE(from_range(all_paths)),
+            [&](StreamCommunicator& gpus) { check_calls(gpus, trials); });
+  CHECK(fake_violations() == 0);
+}
+
 TEST_CASE("bits of integers are combined in a stream; those of floats are refused") {
   constexpr std::array operators{ReduceOperator::bit_and, ReduceOperator::bit_or,
                                  ReduceOperator::bit_xor};

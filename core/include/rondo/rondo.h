@@ -91,6 +91,8 @@ struct Options {
   /// "ring", "^ring" (all but ring), "all_reduce:ring;broadcast:chain". Empty: rondo chooses
   /// for each call.
   std::string algorithm{};
+  /// Schedules of your own: a folder or a file, which rank 0 reads. Empty: RONDO_SCHEDULES.
+  std::string schedules{};
   /// The longest silence of a peer inside a call. 0: RONDO_TIMEOUT.
   std::chrono::milliseconds timeout{0};
   /// Every call that reduces floats has Reduction::reproducible. Unset: RONDO_REPRODUCIBLE.

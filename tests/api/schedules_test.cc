@@ -1,0 +1,167 @@
+// Schedules that users wrote: every rank has rank 0's, they serve calls on every transport, and wrong
+// ones end no rank's wait.
+#include <cstdio>
+#include <filesystem>
+#include <fstream>
+
+#include "core/communicator/access.h"
+#include "core/schedule/collective.h"
+#include "core/schedule/text.h"
+#include "tests/api/expected_error.h"
+#include "tests/catch.h"
+#include "tests/support/call.h"
+#include "tests/support/threads.h"
+
+namespace rondo::test {
+namespace {
+
+const std::string examples = RONDO_EXAMPLES "/schedules";
+
+/// A file that lives as long as this.
+class File {
+ public:
+  File(const std::string& name, const std::string& text)
+      : path_(std::filesystem::path(RONDO_TEST_FOLDER) / name) {
+    std::ofstream(path_) << text;
+  }
+  ~File() { std::filesystem::remove(path_); }
+  File(const File&) = delete;
+  File& operator=(const File&) = delete;
+  std::string path() const { return path_.string(); }
+
+ private:
+  std::filesystem::path path_;
+};
+
+/// The algorithm that carries such a call.
+std::string algorithm_of(const Communicator& comm, Collective collective, std::size_t bytes) {
+  const auto& state = detail::CommunicatorAccess::state(comm);
+  return choose(collective, bytes, state->topology(), state->algorithms()).algorithm.name();
+}
+
+void check(Communicator& comm, const Trial& trial) {
+  trial.run(comm.rank(),
+            [&](const std::byte* in, std::byte* out) { make_call(comm, trial.given(), in, out); });
+}
+
+/// All calls of a collective that the trials are of, with this schedule and no other.
+void run_with(const std::string& file, Collective collective, int ranks,
+              const std::string& transport) {
+  std::vector<Trial> trials;
+  for (const std::size_t count : {std::size_t{1}, std::size_t{13}, std::size_t{50'000}})
+    for (int root = 0; root < ranks; ++root)
+      for (const Case& each : every_collective(count, root))
+        if (each.call.collective == collective) trials.emplace_back(each, ranks);
+  with_world(ranks, {.transport = transport, .schedules = file}, [&](Communicator& comm) {
+    for (const Trial& trial : trials) check(comm, trial);
+  });
+}
+
+TEST_CASE("the examples carry calls of every size, on every transport") {
+  for (const std::string transport : {"local", "shm", "tcp"}) {
+    for (const int ranks : {2, 3, 5})
+      run_with(examples + "/ring.schedule", Collective::all_reduce, ranks, transport);
+    run_with(examples + "/halving_doubling.schedule", Collective::all_reduce, 4, transport);
+  }
+}
+
+TEST_CASE("the example's ring has the steps of the built-in one, and so its program") {
+  for (int ranks = 2; ranks <= 9; ++ranks) {
+    std::ifstream file(examples + "/ring.schedule");
+    const std::string text{std::istreambuf_iterator<char>(file), {}};
+    Schedule own = parse_script(text).build({.ranks = ranks}, 0);
+    own.algorithm = "ring";
+    CHECK(to_text(own) == to_text(find_algorithm(Collective::all_reduce, "ring")->build(ranks, 0)));
+  }
+}
+
+TEST_CASE("what rondo writes of its own algorithms runs again as the user's") {
+  constexpr int ranks = 4;
+  for (const Algorithm& row : algorithms()) {
+    if (info(row.collective).has_root || is_token(row.collective)) continue;
+    std::string text = to_text(row.build(ranks, 0));
+    text.replace(text.find("algorithm "), std::string(row.name).size() + 10, "algorithm again");
+    const File file("again.schedule", text);
+    INFO(text);
+    CHECK_NOTHROW(run_with(file.path(), row.collective, ranks, "shm"));
+  }
+}
+
+TEST_CASE("a folder's schedules serve the calls that they are for, in every communicator") {
+  with_world(4, {.schedules = examples}, [](Communicator& comm) {
+    const auto all_reduce = [](const Communicator& of, std::size_t bytes) {
+      return algorithm_of(of, Collective::all_reduce, bytes);
+    };
+    expect_that(all_reduce(comm, 1024) == "halving_doubling", "the first by name that fits");
+    expect_that(all_reduce(comm, 1 << 20) == "my_ring", "sizes count");
+    expect_that(algorithm_of(comm, Collective::broadcast, 8) != "by_hosts", "hosts count");
+    Communicator part = comm.split(comm.rank() == 3 ? -1 : 0, comm.rank());
+    if (part) expect_that(all_reduce(part, 1024) == "my_ring", "3 are no power of two");
+    Communicator again = comm.dup();
+    expect_that(all_reduce(again, 1024) == "halving_doubling", "of dup() too");
+  });
+}
+
+TEST_CASE("a schedule that cannot be had is an error on every rank") {
+  const auto refused = [](const std::string& path, const std::string& words) {
+    const Error error = error_of([&] { Communicator::from_threads(3, {.schedules = path}); });
+    INFO(error.what());
+    CHECK(std::string(error.what()).find(words) != std::string::npos);
+  };
+  refused(examples + "/none", "schedules/none cannot be read");
+  refused(RONDO_EXAMPLES, "holds no file *.schedule");
+  const File broken("broken.schedule", "collective all_reduce\nranks any\nrank r\n send input[0]");
+  refused(broken.path(), "broken.schedule:4:15: expected 'to'");
+  const File unnamed("unnamed.schedule", "collective all_reduce\nranks any\nrank r\n");
+  refused(unnamed.path(), "does not name its algorithm");
+}
+
+TEST_CASE("a schedule that channels cannot carry is an error of each call") {
+  const std::string head = "collective all_gather\nalgorithm wide\nranks 2\n";
+  const std::string body =
+      "rank r lane l\n  for i in 1..9\n    send input[r*20+l] to 1-r\n  end\n"
+      "  for i in 1..9\n    receive from 1-r into output[(1-r)*20+l]\n  end\n"
+      "  copy input[r*20+l] into output[r*20+l]\n";
+  const auto refused = [&](const std::string& lines, const std::string& words) {
+    const File file("wide.schedule", head + lines + body);
+    with_world(2, {.schedules = file.path()}, [&](Communicator& comm) {
+      std::vector<float> in(20);
+      std::vector<float> out(40);
+      expect(error_of([&] { comm.all_gather(std::span<const float>(in), std::span(out)); }),
+             ErrorCode::invalid_argument, words);
+    });
+  };
+  refused("parts 20\nlanes 20\ndepth 9\n", "wide cannot run with 2 ranks: it has 20 lanes");
+  refused("parts 20\nlanes 1\ndepth 9\n", "is wrong for 2 ranks: ");
+  const std::string many =
+      "collective all_gather\nalgorithm deep\nranks 2\nparts 9\ndepth 9\nrank r\n"
+      "for i in 0..8\n send input[9r+i] to 1-r\n end\n"
+      "for i in 0..8\n receive from 1-r into output[9(1-r)+i]\n end\n"
+      "copy input[9r..9r+8] into output[9r..9r+8]\n";
+  const File file("deep.schedule", many);
+  with_world(2, {.schedules = file.path()}, [&](Communicator& comm) {
+    std::vector<float> in(9);
+    std::vector<float> out(18);
+    expect(error_of([&] { comm.all_gather(std::span<const float>(in), std::span(out)); }),
+           ErrorCode::invalid_argument, "its channels must hold 9 messages");
+  });
+}
+
+TEST_CASE("a wrong schedule is an error of each call, and others go on") {
+  const File wrong("wrong.schedule",
+                   "collective all_reduce\nalgorithm wrong\nranks any\nrank r\n"
+                   "  send input[0] to (r+1) % P\n"
+                   "  receive from (r-1) % P into output[0]\n");
+  with_world(3, {.schedules = wrong.path()}, [](Communicator& comm) {
+    std::vector<float> sum(100, 1.0F);
+    for (int time = 0; time < 2; ++time)
+      expect(error_of([&] { comm.all_reduce(std::span(sum)); }), ErrorCode::invalid_argument,
+             "wrong.schedule is wrong for 3 ranks: ");
+    std::vector<float> gathered(300);
+    comm.all_gather(std::span<const float>(sum), std::span(gathered));
+    expect_that(gathered[299] == 1.0F, "all_gather has its own algorithms");
+  });
+}
+
+}  // namespace
+}  // namespace rondo::test
