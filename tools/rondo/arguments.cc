@@ -14,6 +14,9 @@
 namespace rondo::tool {
 namespace {
 
+/// Numbers of ranks that are tried for a schedule that is not for the usual one.
+constexpr int most_tried = 1024;
+
 int rank_number(std::string_view text, std::string_view whole, std::string_view option) {
   int value = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
@@ -69,6 +72,14 @@ std::vector<int> parse_ranks(std::string_view text, std::string_view option) {
     rest.remove_prefix(item.size() + 1);
   }
   return {ranks.begin(), ranks.end()};
+}
+
+int root_number(const std::string& text) {
+  int root = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), root);
+  if (error != std::errc{} || end != text.data() + text.size())
+    reject("--root '" + text + "' is not a rank", "a rank, or 'all'");
+  return root;
 }
 
 double parse_bytes(std::string_view text) {
@@ -160,7 +171,7 @@ Schedule build_schedule(const std::string& collective, const std::string& algori
   return compositions_by_name(found, algorithm, topology).front().build(topology, root);
 }
 
-Schedule read_schedule(const std::string& path) {
+Script read_script(const std::string& path) {
   std::ifstream file;
   if (path != "-") {
     file.open(path);
@@ -168,8 +179,47 @@ Schedule read_schedule(const std::string& path) {
       reject("cannot read '" + path + "'", "the path of a schedule's text");
   }
   std::istream& from = path == "-" ? std::cin : file;
-  const std::string text{std::istreambuf_iterator<char>(from), {}};
-  return parse_schedule(text, path == "-" ? "standard input" : path);
+  std::string text(most_schedule_bytes + 1, '\0');
+  from.read(text.data(), static_cast<std::streamsize>(text.size()));
+  text.resize(static_cast<std::size_t>(from.gcount()));
+  return parse_script(text, path == "-" ? "standard input" : path);
+}
+
+RanksInput ranks_given(const CLI::App& command, const TopologyInput& where, int ranks, int root) {
+  RanksInput given{.topology = topology_of(where)};
+  if (command.count("--ranks") > 0) given.ranks = ranks;
+  if (command.count("--root") > 0) given.root = root;
+  return given;
+}
+
+Topology topology_of(const Script& script, const RanksInput& input) {
+  if (input.topology) return *input.topology;
+  constexpr int usual_ranks = 4;
+  if (input.ranks) check_ranks(*input.ranks);
+  Topology topology{.ranks = input.ranks.value_or(usual_ranks)};
+  if (input.ranks || script.unfit(topology).empty()) return topology;
+  for (int tried = 0; tried < most_tried; ++tried) {
+    topology.ranks = script.least_ranks() + tried;
+    if (script.unfit(topology).empty()) return topology;
+  }
+  topology.ranks = script.least_ranks();
+  return topology;
+}
+
+Schedule build_written(const Script& script, const RanksInput& input) {
+  const Topology topology = topology_of(script, input);
+  const int root = input.root.value_or(script.for_any_root() ? 0 : script.only_root(topology));
+  check_root(root, topology.ranks);
+  return script.build(topology, root);
+}
+
+std::vector<Composition> written_in(const Scripts& scripts, Collective collective,
+                                    const Topology& topology) {
+  std::vector<Composition> all;
+  for (const Script& script : scripts)
+    if (script.collective() == collective && script.unfit(topology).empty())
+      all.push_back({.written = script});
+  return all;
 }
 
 const Algorithm* row_of(const Schedule& schedule) {

@@ -45,8 +45,7 @@ void write_svg(const std::string& svg, const std::string& path) {
 
 /// The exit status: 1 where the schedule is wrong.
 int explain_one(const ExplainArguments& arguments) {
-  const Topology topology = topology_of(arguments.where, arguments.ranks);
-  const Schedule schedule = schedule_of(arguments, topology);
+  const auto [schedule, topology] = explained_by(arguments);
   const std::vector<ShownHost> hosts = shown_hosts(topology);
   if (!arguments.svg.empty()) return write_svg(animation_svg(schedule, hosts), arguments.svg), 0;
   refuse_endless(schedule);
@@ -101,9 +100,7 @@ std::string ranks_option(const ExplainArguments& arguments) {
 }
 
 void write_page_of(const ExplainArguments& arguments, const PageArguments& page) {
-  Topology topology = topology_of(arguments.where, arguments.ranks);
-  const Schedule schedule = schedule_of(arguments, topology);
-  topology.ranks = schedule.ranks;  // a file has its own number
+  const auto [schedule, topology] = explained_by(arguments);
   const auto costs = page_costs(page, schedule.ranks);
   write_explained_page({.schedule = schedule,
                         .own_text = !arguments.file.empty(),
@@ -127,16 +124,11 @@ void add_what(CLI::App& command, ExplainArguments& arguments) {
           .add_option("-n,--ranks", arguments.ranks, "number of ranks; at most ten million steps")
           ->capture_default_str();
   add_topology_options(command, arguments.where, ranks);
-  CLI::Option* root =
-      command.add_option("-r,--root", arguments.root, "root rank")->capture_default_str();
+  command.add_option("-r,--root", arguments.root, "root rank")->capture_default_str();
   command
       .add_option("-f,--file", arguments.file,
                   "explains a schedule's text form instead; - for standard input")
-      ->excludes(algorithm)
-      ->excludes(ranks)
-      ->excludes(command.get_option("--hosts"))
-      ->excludes(command.get_option("--topology"))
-      ->excludes(root);
+      ->excludes(algorithm);
   command.add_option("--width", arguments.width, "columns to use, at least 40")
       ->check(CLI::Range(40, 1000))
       ->capture_default_str();
@@ -209,6 +201,7 @@ void add_explain(CLI::App& program, int& status) {
     if (real->call > 0) reject("--call needs --from-trace", "--from-trace FILE...");
     arguments->has_count = count->count() > 0;
     arguments->has_values = values->count() > 0;
+    arguments->given = ranks_given(*command, arguments->where, arguments->ranks, arguments->root);
     if (page->wanted())
       write_page_of(*arguments, *page);
     else

@@ -112,12 +112,17 @@ CostFormulas formulas_of(const Schedule& schedule) {
   return {row->cost.rounds, row->cost.hops, row->cost.sent, {}, row->cost.reduced};
 }
 
-Schedule schedule_of(const ExplainArguments& arguments, const Topology& topology) {
+Explained explained_by(const ExplainArguments& arguments) {
   if (arguments.collective.empty() == arguments.file.empty())
-    reject("there is nothing to explain",
+    reject("there is nothing to explain, or too much",
            "either COLLECTIVE or --file FILE, e.g. rondo explain all_reduce");
-  if (!arguments.file.empty()) return read_schedule(arguments.file);
-  return build_schedule(arguments.collective, arguments.algorithm, topology, arguments.root);
+  if (!arguments.file.empty()) {
+    const Script script = read_script(arguments.file);
+    return {build_written(script, arguments.given), topology_of(script, arguments.given)};
+  }
+  const Topology topology = topology_of(arguments.where, arguments.ranks);
+  return {build_schedule(arguments.collective, arguments.algorithm, topology, arguments.root),
+          topology};
 }
 
 ExplainOptions options_of(const ExplainArguments& arguments, const Schedule& schedule) {

@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "tools/rondo/arguments.h"
 #include "tools/rondo/explain/explain.h"
 #include "tools/rondo/topology/options.h"
 
@@ -16,6 +17,7 @@ struct ExplainArguments {
   int ranks = 4;
   TopologyInput where{};
   int root = 0;
+  RanksInput given{};  ///< what of ranks, where and root was given, for `file`
   std::size_t width = 80;
   bool has_count = false;
   long long count = 0;
@@ -29,9 +31,13 @@ struct ExplainArguments {
 /// A row's cost line, for render().
 CostFormulas formulas_of(const Schedule& schedule);
 
-/// The schedule that the arguments ask for, on the topology that they say. Throws
-/// Error{invalid_argument} that lists the known values.
-Schedule schedule_of(const ExplainArguments& arguments, const Topology& topology);
+/// The schedule that the arguments ask for, and where its ranks are.
+struct Explained {
+  Schedule schedule{};
+  Topology topology{};
+};
+/// Throws Error{invalid_argument} that lists the known values.
+Explained explained_by(const ExplainArguments& arguments);
 
 /// Sizes and inputs. Throws Error{invalid_argument} for a count of 0, an unknown type, or a wrong
 /// number of values.

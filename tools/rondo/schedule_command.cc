@@ -16,7 +16,19 @@ struct ScheduleInput {
   int ranks = 4;
   TopologyInput where{};
   int root = 0;
+  std::string file{};
 };
+
+Schedule schedule_of(const ScheduleInput& input, const CLI::App& command) {
+  if (input.collective.empty() == input.file.empty())
+    reject("there is nothing to print, or too much",
+           "either COLLECTIVE or --file FILE, e.g. rondo schedule all_reduce");
+  if (!input.file.empty())
+    return build_written(read_script(input.file),
+                         ranks_given(command, input.where, input.ranks, input.root));
+  return build_schedule(input.collective, input.algorithm, topology_of(input.where, input.ranks),
+                        input.root);
+}
 
 }  // namespace
 
@@ -28,20 +40,19 @@ void add_schedule(CLI::App& program) {
       "with\n"
       "`rondo verify --file` or see it with `rondo explain --file`.\n"
       "Example: rondo schedule broadcast --algorithm chain --ranks 3 --root 1");
-  command->add_option("collective", arguments->collective, "e.g. all_reduce (see rondo list)")
-      ->required();
+  command->add_option("collective", arguments->collective, "e.g. all_reduce (see rondo list)");
   command->add_option("-a,--algorithm", arguments->algorithm,
                       "e.g. ring; default: the first in rondo list");
   CLI::Option* const ranks =
       command->add_option("-n,--ranks", arguments->ranks, "number of ranks")->capture_default_str();
   add_topology_options(*command, arguments->where, ranks);
   command->add_option("-r,--root", arguments->root, "root rank")->capture_default_str();
-  command->callback([arguments] {
-    const Topology topology = topology_of(arguments->where, arguments->ranks);
-    std::fputs(to_text(build_schedule(arguments->collective, arguments->algorithm, topology,
-                                      arguments->root))
-                   .c_str(),
-               stdout);
+  command
+      ->add_option("-f,--file", arguments->file,
+                   "a schedule's text, written out for these ranks; - for standard input")
+      ->excludes("--algorithm");
+  command->callback([arguments, command] {
+    std::fputs(to_text(schedule_of(*arguments, *command)).c_str(), stdout);
   });
 }
 

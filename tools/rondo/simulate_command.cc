@@ -20,6 +20,7 @@ namespace {
 struct SimulateInput {
   std::string collective{};
   std::string algorithm{};
+  std::string file{};
   std::string ranks = "8";
   TopologyInput where{};
   std::string bytes = "1M";
@@ -87,8 +88,18 @@ Simulation simulated(const Schedule& schedule, double bytes, Costs costs, const 
 std::vector<Prediction> predicted(const SimulateInput& arguments, Collective collective,
                                   const Topology& topology, double bytes, const Costs& costs) {
   const Progress progress;
-  return predict(compositions_by_name(collective, arguments.algorithm, topology), topology,
-                 arguments.root, bytes, most_simulated_steps / (arguments.loop ? loop_steps : 1),
+  std::vector<Composition> rows = compositions_by_name(collective, arguments.algorithm, topology);
+  if (!arguments.file.empty()) {
+    const Script script = read_script(arguments.file);
+    if (script.collective() != collective || !script.unfit(topology).empty())
+      reject(script.collective() == collective ? script.unfit(topology)
+                                               : arguments.file + " is of another collective, " +
+                                                     std::string(name(script.collective())),
+             "a file for " + arguments.collective + " and these ranks");
+    rows.push_back({.written = script});
+  }
+  return predict(rows, topology, arguments.root, bytes,
+                 most_simulated_steps / (arguments.loop ? loop_steps : 1),
                  [&](const Schedule& schedule) {
                    progress.say(schedule);
                    return simulated(schedule, bytes, costs, topology, arguments);
@@ -140,6 +151,8 @@ void add_simulate(CLI::App& program) {
   command->add_option("collective", arguments->collective, "e.g. all_reduce (see rondo list)")
       ->required();
   command->add_option("-a,--algorithm", arguments->algorithm, "only this algorithm");
+  command->add_option("-f,--file", arguments->file,
+                      "also the schedule of this text (see rondo schedule)");
   CLI::Option* const ranks =
       command->add_option("-n,--ranks", arguments->ranks, "numbers of ranks, e.g. 8 or 4,8,16")
           ->capture_default_str();

@@ -14,6 +14,7 @@
 #include "tools/rondo/arguments.h"
 #include "tools/rondo/commands.h"
 #include "tools/rondo/format.h"
+#include "tools/rondo/verify_file.h"
 #include "tools/rondo/verify_hosts.h"
 
 namespace rondo::tool {
@@ -26,6 +27,7 @@ struct VerifyInput {
   std::string collective{};
   std::string algorithm{};
   std::string ranks = "1-64";
+  bool ranks_given = false;
   std::string root = "all";
   std::string file{};
   std::string hosts{};
@@ -55,14 +57,6 @@ struct Summary {
                                  {"posted", {.places = Places::buffers, .posted = true}}};
   std::vector<std::string> findings{};
 };
-
-int root_number(const std::string& text) {
-  int root = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), root);
-  if (error != std::errc{} || end != text.data() + text.size())
-    reject("--root '" + text + "' is not a rank", "a rank, or 'all'");
-  return root;
-}
 
 /// The roots to check: all of up to 64 ranks, some of more. A given root is the only one.
 std::vector<int> roots(const VerifyInput& arguments, const Algorithm& row, int ranks) {
@@ -237,26 +231,19 @@ int verify_table(const VerifyInput& arguments) {
   return wrong == 0 ? 0 : 1;
 }
 
-int verify_file(const std::string& path) {
-  const Schedule schedule = read_schedule(path);
-  const Report report = verify(schedule);
-  for (const std::string& finding : report.findings) std::printf("%s\n", finding.c_str());
-  if (report.suppressed > 0)
-    std::printf("and %llu more\n", static_cast<unsigned long long>(report.suppressed));
-  std::printf("%s of %d ranks (%llu steps, contributors %s): %s\n",
-              std::string(name(schedule.collective)).c_str(), schedule.ranks,
-              static_cast<unsigned long long>(report.ops),
-              report.exact ? "exact" : "by fingerprint", report.ok() ? "ok" : "WRONG");
-  return report.ok() ? 0 : 1;
-}
-
 int verify_command(const VerifyInput& arguments) {
   const int what = (arguments.all ? 1 : 0) + (arguments.collective.empty() ? 0 : 1) +
                    (arguments.file.empty() ? 0 : 1);
   if (what != 1)
-    reject("there is nothing to verify",
+    reject("there is nothing to verify, or too much",
            "one of COLLECTIVE, --all and --file FILE, e.g. rondo verify --all");
-  if (!arguments.file.empty()) return verify_file(arguments.file);
+  if (!arguments.file.empty())
+    return verify_file({.file = arguments.file,
+                        .ranks = arguments.ranks,
+                        .ranks_given = arguments.ranks_given,
+                        .root = arguments.root,
+                        .hosts = arguments.hosts,
+                        .ranks_per_host = arguments.ranks_per_host});
   if (arguments.hosts.empty()) return verify_table(arguments);
   return verify_hosts({.collective = arguments.collective,
                        .algorithm = arguments.algorithm,
@@ -301,8 +288,12 @@ void add_verify(CLI::App& program, int& status) {
       ->capture_default_str()
       ->needs(hosts);
   command->add_option("-f,--file", arguments->file,
-                      "verifies a schedule's text form instead; - for standard input");
-  command->callback([arguments, &status] { status = verify_command(*arguments); });
+                      "verifies a schedule's text form instead, for all of --ranks, --hosts and\n"
+                      "--root that it is for; - for standard input");
+  command->callback([arguments, command, &status] {
+    arguments->ranks_given = command->count("--ranks") > 0;
+    status = verify_command(*arguments);
+  });
 }
 
 }  // namespace rondo::tool

@@ -17,11 +17,6 @@ namespace {
 
 constexpr std::size_t most_shown = 10;
 
-struct Mixture {
-  std::string words{};  ///< "3+5 ranks, dealt out in turn"
-  Topology topology{};
-};
-
 /// All hosts alike; sizes that go up; one large host among small ones.
 std::set<std::vector<int>> sizes_of(const std::vector<int>& hosts, const std::vector<int>& ranks) {
   std::set<std::vector<int>> all;
@@ -37,22 +32,6 @@ std::set<std::vector<int>> sizes_of(const std::vector<int>& hosts, const std::ve
       one_large.back() = most;
       all.insert(one_large);
     }
-  }
-  return all;
-}
-
-std::vector<Mixture> mixtures_of(const VerifyHosts& input) {
-  std::vector<Mixture> all;
-  for (const std::vector<int>& sizes :
-       sizes_of(parse_ranks(input.hosts, "--hosts"),
-                parse_ranks(input.ranks_per_host, "--ranks-per-host"))) {
-    std::string words;
-    for (const int size : sizes) words += (words.empty() ? "" : "+") + std::to_string(size);
-    all.push_back({words + " ranks", on_hosts(sizes, Numbering::by_host)});
-    all.push_back({words + " ranks, dealt out in turn", on_hosts(sizes, Numbering::in_turn)});
-    all.push_back({words + " ranks, 2 ports a host", on_hosts(sizes, Numbering::by_host, 2)});
-    all.push_back({words + " ranks, dealt out in turn, 3 ports a host",
-                   on_hosts(sizes, Numbering::in_turn, 3)});
   }
   return all;
 }
@@ -126,9 +105,24 @@ std::vector<Composition> compositions_of(const VerifyHosts& input) {
 
 }  // namespace
 
+std::vector<Mixture> mixtures_of(const std::string& hosts, const std::string& ranks_per_host) {
+  std::vector<Mixture> all;
+  for (const std::vector<int>& sizes :
+       sizes_of(parse_ranks(hosts, "--hosts"), parse_ranks(ranks_per_host, "--ranks-per-host"))) {
+    std::string words;
+    for (const int size : sizes) words += (words.empty() ? "" : "+") + std::to_string(size);
+    all.push_back({words + " ranks", on_hosts(sizes, Numbering::by_host)});
+    all.push_back({words + " ranks, dealt out in turn", on_hosts(sizes, Numbering::in_turn)});
+    all.push_back({words + " ranks, 2 ports a host", on_hosts(sizes, Numbering::by_host, 2)});
+    all.push_back({words + " ranks, dealt out in turn, 3 ports a host",
+                   on_hosts(sizes, Numbering::in_turn, 3)});
+  }
+  return all;
+}
+
 int verify_hosts(const VerifyHosts& input) {
   const std::vector<Composition> all = compositions_of(input);
-  const std::vector<Mixture> mixtures = mixtures_of(input);
+  const std::vector<Mixture> mixtures = mixtures_of(input.hosts, input.ranks_per_host);
   std::printf("%-14s %-40s %9s %10s %s\n", "collective", "composition", "schedules", "steps",
               "contributors");
   HostsSummary sum;

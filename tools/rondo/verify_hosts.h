@@ -2,6 +2,9 @@
 #pragma once
 
 #include <string>
+#include <vector>
+
+#include "core/topology/topology.h"
 
 namespace rondo::tool {
 
@@ -12,6 +15,14 @@ struct VerifyHosts {
   std::string ranks_per_host{};
   bool lowered = false;
 };
+
+struct Mixture {
+  std::string words{};  ///< "3+5 ranks, dealt out in turn"
+  Topology topology{};
+};
+
+/// Hosts of equal and of different sizes: numbers of hosts, and of ranks of the largest.
+std::vector<Mixture> mixtures_of(const std::string& hosts, const std::string& ranks_per_host);
 
 /// Proves compositions for every mixture of hosts; prints a line for each. The exit status.
 int verify_hosts(const VerifyHosts& input);

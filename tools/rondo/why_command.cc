@@ -6,6 +6,7 @@
 #include "core/base/log.h"
 #include "core/plan/decide.h"
 #include "core/schedule/collective.h"
+#include "core/settings/schedule_files.h"
 #include "core/settings/settings.h"
 #include "tools/rondo/arguments.h"
 #include "tools/rondo/calibrate/profile.h"
@@ -26,6 +27,7 @@ struct WhyInput {
   std::string type = "float32";
   std::string op = "sum";
   std::string algorithm{};
+  std::string schedules{};
   std::string transport{};
   std::string accumulate{};
   bool reproducible = false;
@@ -98,7 +100,10 @@ void tell_why(WhyInput arguments) {
   const Call call = resolved(call_of(arguments), config);
   if (!arguments.transport.empty()) config.transport = arguments.transport;
   if (!arguments.algorithm.empty()) config.algorithm = arguments.algorithm;
-  const AlgorithmSelection selection(config.algorithm, "--algorithm or RONDO_ALGORITHM");
+  if (!arguments.schedules.empty()) config.schedules = arguments.schedules;
+  if (!config.schedules.empty()) config.schedule_texts = read_schedule_files(config.schedules);
+  const AlgorithmSelection selection(config.algorithm, "--algorithm or RONDO_ALGORITHM",
+                                     parse_scripts(config.schedule_texts));
   if (arguments.device) {
     if (is_token(call.collective)) reject("a barrier has no buffers", "rondo why barrier");
     std::fputs(why::report_on_devices(call, arguments.ranks, selection).c_str(), stdout);
@@ -130,6 +135,8 @@ void add_why(CLI::App& program) {
   command->add_option("-r,--root", arguments->root, "root rank")->capture_default_str();
   command->add_option("-a,--algorithm", arguments->algorithm,
                       "instead of RONDO_ALGORITHM: ring, direct, ^direct, ...");
+  command->add_option("-f,--file", arguments->schedules,
+                      "schedules of your own, a file or a folder, instead of RONDO_SCHEDULES");
   command->add_option("--transport", arguments->transport,
                       "instead of RONDO_TRANSPORT: shm, tcp, ^shm, ...");
   command->add_flag("--reproducible", arguments->reproducible,

@@ -50,6 +50,70 @@ TEST_CASE("verify takes one collective, one algorithm, one root") {
   CHECK(run.says("1 algorithms, 2 schedules"));
 }
 
+const std::string line = R"(collective broadcast
+algorithm line
+ranks any
+root any
+when P < 10
+rank r
+  let place = (r-root) % P
+  if place == 0
+    copy input[0] into output[0]
+  else
+    receive from (r-1) % P into output[0]
+  end
+  if place < P-1
+    send output[0] to (r+1) % P
+  end
+)";
+
+TEST_CASE("a text with loops is verified for all that it is for") {
+  CHECK(run_rondo("verify --file -", line).output ==
+        "broadcast of 2-9 ranks (44 schedules, 524 steps, contributors exact): ok\n");
+  CHECK(run_rondo("verify --file - --ranks 4,12 --root 2", line).output ==
+        "broadcast of 4 ranks (7 steps, contributors exact): ok\n");
+  CHECK(run_rondo("verify --file - --hosts 2 --ranks-per-host 2", line)
+            .says("broadcast of 3-4 ranks ("));
+  const Run none = run_rondo("verify --file - --ranks 12", line);
+  INFO(none.output);
+  CHECK(none.status == 2);
+  CHECK(none.says("standard input:5 says that it is not for these 12 ranks"));
+  std::string wrong = line;
+  wrong.replace(wrong.find("(r+1) % P"), 9, "r+2");
+  const Run run = run_rondo("verify --file - --ranks 3,5", wrong);
+  INFO(run.output);
+  CHECK(run.status == 1);
+  CHECK(
+      run.says("3 ranks, root 1: standard input:14:23: expected a rank, a number from 0 to 2, "
+               "found 3 where r = 1"));
+  CHECK(run.says("broadcast of 3,5 ranks ("));
+}
+
+TEST_CASE("explain, schedule, simulate and why take a text, too") {
+  const std::string path = RONDO_TEST_FOLDER "/line.schedule";
+  std::ofstream(path) << line;
+  const std::string file = " --file '" + path + "'";
+  CHECK(run_rondo("schedule --ranks 2 --root 1" + file).output ==
+        "collective broadcast\nalgorithm line\nranks 2\nroot 1\n\n"
+        "rank 0\n  round 1\n    receive from 1 into output[0]\n\n"
+        "rank 1\n  round 1\n    copy input[0] into output[0]\n    send output[0] to 0\n");
+  CHECK(run_rondo("explain --ranks 3" + file).says("broadcast by line, 3 ranks, root 0"));
+  CHECK(run_rondo("explain" + file).says("broadcast by line, 4 ranks, root 0"));
+  CHECK(run_rondo("explain --ranks 12" + file).says("it is not for these 12 ranks"));
+  CHECK(run_rondo("simulate broadcast --ranks 4" + file).says("\n  line "));
+  CHECK(run_rondo("simulate all_reduce --ranks 4" + file)
+            .says("is of another collective, broadcast"));
+  const Run why = run_rondo("why broadcast 1M --ranks 4" + file);
+  INFO(why.output);
+  CHECK(why.says("line over shm"));
+  CHECK(why.says("(written in " + path + ")"));
+  CHECK(why.says("by messages, as all schedules of your own"));
+  CHECK(why.says("\n* line "));
+  CHECK(run_rondo("why broadcast 1M --ranks 4 --device" + file).says("the program of a schedule"));
+  CHECK_FALSE(run_rondo("why broadcast 1M --ranks 12" + file).says("* line "));
+  std::remove(path.c_str());
+}
+
 TEST_CASE("verify reads a schedule that a person wrote") {
   CHECK(run_rondo("verify --file -", pair).status == 0);
   CHECK(run_rondo("verify --file -", pair).output ==
@@ -176,7 +240,7 @@ TEST_CASE("mistakes are explained and end with status 2") {
   check("explain all_reduce -a chian", "no algorithm 'chian' for all_reduce. Try: one of ring, ");
   check("explain all_reduce -n 0", "--ranks is 0");
   check("explain broadcast -n 4 -r 4", "root 4 is not one of 4 ranks. Try: a root from 0 to 3");
-  check("explain", "there is nothing to explain");
+  check("explain", "there is nothing to explain, or too much");
   check("explain all_reduce --count 0", "--count is 0. Try: a number of elements from 1 to ");
   check("explain all_reduce --type int8", "--type needs --count or --values");
   check("explain all_reduce --count 4 --type int9", "unknown type 'int9'. Try: one of int8, ");
@@ -190,8 +254,8 @@ TEST_CASE("mistakes are explained and end with status 2") {
   check("explain all_reduce -n 2 --values '1,2;3,inf'", "'inf' in --values is not a number");
   check("explain all_reduce -c 2000000 --values", "would show 2000000 numbers a rank");
   check("explain all_reduce --width 20", "--width");
-  check("verify", "there is nothing to verify");
-  check("verify --all all_reduce", "there is nothing to verify");
+  check("verify", "there is nothing to verify, or too much");
+  check("verify --all all_reduce", "there is nothing to verify, or too much");
   check("verify all_reduce -n 9-3", "the range '9-3' in --ranks is empty");
   check("verify all_reduce -n 4,x", "'x' in --ranks '4,x' is not a number");
   check("verify all_reduce -n 4,", "'' in --ranks '4,' is not a number");

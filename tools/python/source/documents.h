@@ -130,7 +130,10 @@ These arguments win over the environment's RONDO_ settings:
   timeout        seconds
   reproducible   True, False
   accumulate     "wide", "type"
-  checksum       True, False)";
+  checksum       True, False
+  schedules      a file or folder of schedules of your own, which rank 0 reads)";
+inline constexpr const char* verify_schedule =
+    R"(Raises rondo.Error with what is wrong in the text of a schedule for one number of ranks.)";
 inline constexpr const char* from_unique_id =
     R"(The communicator of `size` ranks that all pass the same id.
 

@@ -9,6 +9,8 @@
 #include <string>
 #include <utility>
 
+#include "core/schedule/text.h"
+#include "core/schedule/verify.h"
 #include "rondo/memory.h"
 #include "tools/python/source/documents.h"
 #include "tools/python/source/interrupt.h"
@@ -28,6 +30,7 @@ struct Wishes {
   const std::optional<bool>& reproducible;
   const std::optional<std::string>& accumulate;
   const std::optional<bool>& checksum;
+  const std::string& schedules;
 };
 
 std::chrono::milliseconds milliseconds_of(double seconds, const char* call) {
@@ -44,6 +47,7 @@ void set_timeout(World& self, double seconds) {
 rondo::Options options(const Wishes& wishes, const char* call) {
   rondo::Options made{.transport = wishes.transport,
                       .algorithm = wishes.algorithm,
+                      .schedules = wishes.schedules,
                       .timeout = milliseconds_of(wishes.timeout, call),
                       .reproducible = wishes.reproducible,
                       .checksum = wishes.checksum};
@@ -195,26 +199,30 @@ using Word = std::optional<std::string>;
 
 WorldHandle from_environment(const std::string& transport, const std::string& algorithm,
                              double timeout, const Flag& reproducible, const Word& accumulate,
-                             const Flag& checksum) {
-  const auto wanted = options({transport, algorithm, timeout, reproducible, accumulate, checksum},
-                              "from_environment");
+                             const Flag& checksum, const std::string& schedules) {
+  const auto wanted =
+      options({transport, algorithm, timeout, reproducible, accumulate, checksum, schedules},
+              "from_environment");
   return meet([&] { return rondo::Communicator::from_environment(wanted); });
 }
 
 WorldHandle from_unique_id(const py::bytes& bytes, int rank, int size, const std::string& transport,
                            const std::string& algorithm, double timeout, const Flag& reproducible,
-                           const Word& accumulate, const Flag& checksum) {
+                           const Word& accumulate, const Flag& checksum,
+                           const std::string& schedules) {
   const rondo::UniqueId id = to_id(bytes, "from_unique_id");
-  const auto wanted = options({transport, algorithm, timeout, reproducible, accumulate, checksum},
-                              "from_unique_id");
+  const auto wanted =
+      options({transport, algorithm, timeout, reproducible, accumulate, checksum, schedules},
+              "from_unique_id");
   return meet([&] { return rondo::Communicator::from_unique_id(id, rank, size, wanted); });
 }
 
 py::list from_threads(int size, const std::string& transport, const std::string& algorithm,
                       double timeout, const Flag& reproducible, const Word& accumulate,
-                      const Flag& checksum) {
+                      const Flag& checksum, const std::string& schedules) {
   const auto wanted =
-      options({transport, algorithm, timeout, reproducible, accumulate, checksum}, "from_threads");
+      options({transport, algorithm, timeout, reproducible, accumulate, checksum, schedules},
+              "from_threads");
   py::list worlds;
   for (auto& communicator : rondo::Communicator::from_threads(size, wanted))
     worlds.append(std::make_shared<World>(std::move(communicator)));
@@ -226,16 +234,27 @@ py::bytes make_unique_id() {
   return {id.bytes.data(), id.bytes.size()};
 }
 
+void verify_schedule(const std::string& text) {
+  const py::gil_scoped_release unlocked;
+  const rondo::Report report = verify(rondo::parse_schedule(text));
+  if (report.ok()) return;
+  std::string all;
+  for (const std::string& finding : report.findings) all += (all.empty() ? "" : "\n") + finding;
+  throw rondo::Error(rondo::ErrorCode::invalid_argument, "the schedule is wrong: " + all);
+}
+
 void define_meetings(py::module_& module) {
   module.def("from_environment", &from_environment, "transport"_a = "", "algorithm"_a = "",
              "timeout"_a = 0.0, "reproducible"_a = py::none(), "accumulate"_a = py::none(),
-             "checksum"_a = py::none(), documents::from_environment);
+             "checksum"_a = py::none(), "schedules"_a = "", documents::from_environment);
   module.def("from_unique_id", &from_unique_id, "id"_a, "rank"_a, "size"_a, "transport"_a = "",
              "algorithm"_a = "", "timeout"_a = 0.0, "reproducible"_a = py::none(),
-             "accumulate"_a = py::none(), "checksum"_a = py::none(), documents::from_unique_id);
+             "accumulate"_a = py::none(), "checksum"_a = py::none(), "schedules"_a = "",
+             documents::from_unique_id);
   module.def("from_threads", &from_threads, "size"_a, "transport"_a = "", "algorithm"_a = "",
              "timeout"_a = 0.0, "reproducible"_a = py::none(), "accumulate"_a = py::none(),
-             "checksum"_a = py::none(), documents::from_threads);
+             "checksum"_a = py::none(), "schedules"_a = "", documents::from_threads);
+  module.def("verify_schedule", &verify_schedule, "text"_a, documents::verify_schedule);
   module.def("make_unique_id", &make_unique_id, documents::make_unique_id);
 }
 

@@ -28,9 +28,18 @@ std::string by_hand(const resident::Choice& choice) {
          item("messages", "packets that carry their flags");
 }
 
+std::string copies_text(const std::string& why) {
+  return item("path", "copies and kernels that wait for nothing, ordered by flags in streams") +
+         item("why", why);
+}
+
 std::string by_program(const resident::Choice& choice, const Call& call, const Topology& around) {
   const device::ArenaShape shape = resident::arena_shape(around.ranks, resident::most_stripes);
   resident::Programs programs(0, around, shape);
+  if (choice.composition.written && !programs.fits(choice.composition, call))
+    return copies_text(choice.composition.written.source() +
+                       " is too long for GPUs' kernels, or needs more lanes, depth or scratch than "
+                       "they have");
   const resident::StoredProgram& program =
       programs.find(choice.composition, call.root, [](std::size_t, auto) {});
   const device::Sizes sizes = programs.sizes_of(program, call);
@@ -39,8 +48,10 @@ std::string by_program(const resident::Choice& choice, const Call& call, const T
   const double slice = static_cast<double>(sizes.slice * size_of(call.type));
   return item("path", kernel_text("the program of a schedule")) +
          item("algorithm", choice.composition.name()) +
-         item("why", usual ? "the default between GPUs: in the fewest rounds"
-                           : "RONDO_ALGORITHM or --algorithm allows it, and not the default") +
+         item("why", choice.composition.written
+                         ? "written in " + choice.composition.written.source()
+                     : usual ? "the default between GPUs: in the fewest rounds"
+                             : "RONDO_ALGORITHM or --algorithm allows it, and not the default") +
          item("blocks", "up to " + blocks_text(lanes * sizes.stripes) +
                             ", fewer where other communicators have taken the GPU's") +
          item("messages", sizes.protocol == device::Protocol::bulk
@@ -52,8 +63,7 @@ std::string by_program(const resident::Choice& choice, const Call& call, const T
 
 std::string by_copies(const Call& call) {
   const bool wide = call.accumulate != call.type;
-  return item("path", "copies and kernels that wait for nothing, ordered by flags in streams") +
-         item("why", wide ? "numbers are accumulated in " + std::string(name(call.accumulate))
+  return copies_text(wide ? "numbers are accumulated in " + std::string(name(call.accumulate))
                           : "averages of integers are divided once, and this algorithm adds step "
                             "by step");
 }

@@ -1,6 +1,7 @@
 #include "tools/rondo/why/report.h"
 
 #include <algorithm>
+#include <iterator>
 
 #include "core/plan/decide.h"
 #include "core/schedule/collective.h"
@@ -35,9 +36,10 @@ std::string direct_text(const PreparedCall& prepared) {
          "messages";
 }
 
-std::string no_direct_text(const Facts& facts, const Call& call,
+std::string no_direct_text(const Facts& facts, const Call& call, const Composition& chosen,
                            const AlgorithmSelection& selection) {
   const std::string by = "by messages";
+  if (chosen.written) return by + ", as all schedules of your own";
   if (!selection.allows(call.collective, direct_name)) return by + ": direct is excluded";
   if (!facts.reaches_memory)
     return by + ": over " + facts.transport + " no rank can read another rank's memory";
@@ -64,14 +66,17 @@ int slices(const Schedule& schedule, const Call& call, const Facts& facts) {
 }
 
 std::string predictions(const Call& call, const PreparedCall& prepared, const Facts& facts,
-                        const Costs& costs) {
+                        const Scripts& written, const Costs& costs) {
   // The choice went by what is known of this machine's links.
   const bool predicted =
       is_predicted(call.collective, facts.around) && rank_order_words(call).empty();
   const bool located = !facts.around.host.empty() || predicted;
   const std::string chosen = prepared.plan->schedule.algorithm;
+  const bool is_written =
+      std::ranges::count(written, chosen, [](const Script& each) { return each.algorithm(); }) != 0;
   const Topology around = located ? facts.around : with_costs(facts.around, costs);
-  const std::vector<Composition> rows = compositions_by_name(call.collective, {}, around);
+  std::vector<Composition> rows = compositions_by_name(call.collective, {}, around);
+  std::ranges::copy(written_in(written, call.collective, around), std::back_inserter(rows));
   const auto bytes = static_cast<double>(index_space_bytes(call, around.ranks));
   if (predicted) {
     constexpr std::uint64_t estimates_only = 0;
@@ -95,9 +100,12 @@ std::string predictions(const Call& call, const PreparedCall& prepared, const Fa
               });
   return "\nPredicted by messages: " + (located ? costs_text(around) : costs_text(costs)) + "\n" +
          predictions_text(all, true, chosen) +
-         "*: the algorithm that messages use here. It comes from a table of measurements,\n"
-         "not from these predictions, whose clock is simpler than a machine. Where the two\n"
-         "disagree, alpha, beta and gamma may not be this machine's: see rondo calibrate.\n";
+         (is_written
+              ? "*: your own, which serves the calls that it is for.\n"
+              : "*: the algorithm that messages use here. It comes from a table of measurements,\n"
+                "not from these predictions, whose clock is simpler than a machine. Where the two\n"
+                "disagree, alpha, beta and gamma may not be this machine's: see rondo "
+                "calibrate.\n");
 }
 
 /// A single rank sends nothing, so the table's algorithm for it means nothing.
@@ -125,8 +133,8 @@ std::string report(const Call& call, const Facts& facts, const AlgorithmSelectio
   const Schedule& schedule = plan->schedule;
   std::string text = wrapped("", words_of(sentence(*prepared, facts.transport)), 2, width);
   text += "\n" + item("transport", transport_text(facts));
-  text += item("path",
-               prepared->shared ? direct_text(*prepared) : no_direct_text(facts, call, selection));
+  text += item("path", prepared->shared ? direct_text(*prepared)
+                                        : no_direct_text(facts, call, choice.algorithm, selection));
   text += item("why", choice.reason);
   const std::string lanes =
       std::to_string(schedule.lanes) + (schedule.lanes == 1 ? " lane" : " lanes");
@@ -135,7 +143,7 @@ std::string report(const Call& call, const Facts& facts, const AlgorithmSelectio
                                (schedule.layout.chunks() == 1 ? " chunk" : " chunks") +
                                (prepared->shared ? ": when the call goes by messages" : ""));
   if (!is_token(call.collective)) text += item("slices", slices_text(*prepared));
-  return text + predictions(call, *prepared, facts, costs);
+  return text + predictions(call, *prepared, facts, selection.written(), costs);
 }
 
 }  // namespace rondo::tool::why
