@@ -29,8 +29,11 @@ struct Part {
 /// Makes one call of all ranks after another, with the same arenas and programs.
 class Group {
  public:
-  explicit Group(int ranks, std::string_view algorithm = {}, std::uint32_t stripes = most_stripes)
-      : ranks_(ranks), selection_(algorithm, "a test"), memory_(arena_shape(ranks, stripes)) {
+  explicit Group(int ranks, std::string_view algorithm = {}, std::uint32_t stripes = most_stripes,
+                 const Scripts& written = {})
+      : ranks_(ranks),
+        selection_(algorithm, "a test", written),
+        memory_(arena_shape(ranks, stripes)) {
     for (int rank = 0; rank < ranks; ++rank)
       programs_.emplace_back(rank, around(ranks), memory_.shape());
     stored_.resize(programs_.size());
@@ -186,6 +189,25 @@ TEST_CASE("the longest programs have room, and there is room for so many") {
     programs.find(find_composition(Collective::gather, "linear"), root, [](auto, auto) {});
   CHECK(made == most_programs);
   CHECK(programs.has_room_for(find_composition(Collective::gather, "linear"), 0));
+}
+
+/// Two ranks swap their blocks in so many parts.
+Scripts written_swap(const std::string& parts) {
+  return parse_scripts({{"mine", "collective all_gather\nalgorithm mine\nranks 2\nparts " + parts +
+                                     "\nrank r\n let other = 1-r\n let n = " + parts +
+                                     "\n for i in 0..n-1\n  send input[n*r+i] to other\n"
+                                     "  receive from other into output[n*other+i]\n end\n"
+                                     " copy input[n*r..n*r+n-1] into output[n*r..n*r+n-1]\n"}});
+}
+
+TEST_CASE("a program that a user wrote runs, where it is not too long") {
+  Group group(2, {}, most_stripes, written_swap("5"));
+  for (const std::size_t count : {std::size_t{1}, std::size_t{1001}, std::size_t{50'000}})
+    group.check({.count = count, .collective = Collective::all_gather, .type = DataType::float32});
+  const Programs programs(0, around(2), arena_shape(2, most_stripes));
+  const Call call{.count = 1000, .collective = Collective::all_gather, .type = DataType::float32};
+  CHECK(programs.fits({.written = written_swap("5").front()}, call));
+  CHECK_FALSE(programs.fits({.written = written_swap("500").front()}, call));
 }
 
 }  // namespace
