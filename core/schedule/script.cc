@@ -168,7 +168,9 @@ std::uint32_t after(const Statement& statement, std::uint32_t at, Values& values
   return at + 1;
 }
 
-Steps steps_of(std::shared_ptr<const Built> built, int rank, int lane) {
+/// `line`: set to that of each step, unless it is null.
+Steps steps_of(std::shared_ptr<const Built> built, int rank, int lane,
+               std::shared_ptr<int> line = nullptr) {
   Values values = built->values();
   std::uint64_t count = 0;
   for (const std::uint32_t each : built->sections_of(rank, lane)) {
@@ -183,6 +185,7 @@ Steps steps_of(std::shared_ptr<const Built> built, int rank, int lane) {
       if (++count > most_statements)
         values.fail(statement.value, "rank " + std::to_string(rank) + " does more than " +
                                          std::to_string(most_statements) + " statements");
+      if (line != nullptr) *line = statement.value.line;
       if (statement.kind == Statement::Kind::step)
         co_yield step_of(built->script->steps[statement.step], values, *built).at(phase, round);
       if (statement.kind == Statement::Kind::label) {
@@ -319,6 +322,15 @@ Schedule Script::build(const Topology& topology, int root) const {
   return schedule;
 }
 
+LineOf Script::line_of(const Topology& topology, int root) const {
+  return [built = make(parsed_, topology, root).second](int rank, int lane, std::uint64_t step) {
+    const auto line = std::make_shared<int>(0);
+    Steps steps = steps_of(built, rank, lane, line);
+    for (std::uint64_t i = 0; i <= step; ++i) steps.next();
+    return *line;
+  };
+}
+
 Schedule Script::build_right(const Topology& topology, int root) const {
   const Schedule schedule = build(topology, root);
   std::vector<int> places{topology.ranks};
@@ -328,7 +340,7 @@ Schedule Script::build_right(const Topology& topology, int root) const {
   const std::pair key(root, std::move(places));
   auto verdict = parsed_->verdicts.find(key);
   if (verdict == parsed_->verdicts.end()) {
-    const Report report = verify(schedule);
+    const Report report = verify(schedule, line_of(topology, root));
     verdict = parsed_->verdicts.emplace(key, report.ok() ? "" : report.findings.front()).first;
   }
   if (verdict->second.empty()) return schedule;

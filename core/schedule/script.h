@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "core/schedule/schedule.h"
+#include "core/schedule/verify.h"
 #include "core/topology/topology.h"
 
 namespace rondo {
@@ -43,6 +44,8 @@ class Script {
   /// Throws Error{invalid_argument} with line and column for what cannot be with these ranks, e.g. a
   /// part of a chunk. So do the schedule's steps. Whether it is right is verify()'s business.
   Schedule build(const Topology& topology, int root) const;
+  /// The lines that its steps are from.
+  LineOf line_of(const Topology& topology, int root) const;
   /// The same, verified: throws Error{invalid_argument} with what verify() found. A verdict is kept.
   Schedule build_right(const Topology& topology, int root) const;
 

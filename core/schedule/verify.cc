@@ -14,7 +14,8 @@ constexpr std::size_t most_findings = 20;
 
 class Findings {
  public:
-  Findings(Report& report, const Schedule& header) : report_(report), header_(header) {}
+  Findings(Report& report, const Schedule& header, const LineOf& line_of)
+      : report_(report), header_(header), line_of_(line_of) {}
 
   void add(std::string sentence) {
     if (report_.findings.size() < most_findings)
@@ -23,14 +24,17 @@ class Findings {
       ++report_.suppressed;
   }
   void add(const Site& site, const std::string& sentence) {
+    const std::string line =
+        line_of_ ? ", line " + std::to_string(line_of_(site.rank, site.lane, site.index)) : "";
     add("rank " + std::to_string(site.rank) + " lane " + std::to_string(site.lane) + " step " +
         std::to_string(site.index) + " (" + phase_text(header_, site.op->phase, site.op->round) +
-        "): " + sentence);
+        line + "): " + sentence);
   }
 
  private:
   Report& report_;
   const Schedule& header_;
+  const LineOf& line_of_;
 };
 
 void check_outputs(const Schedule& header, const ContributionDomain& domain, Findings& findings) {
@@ -105,9 +109,9 @@ void conclude(const Schedule& header, const Outcome& outcome, ContributionDomain
 
 /// Everything a schedule can throw is a finding too.
 template <class Check>
-Report collect(const Schedule& header, Check check) {
+Report collect(const Schedule& header, const LineOf& line_of, Check check) {
   Report report;
-  Findings findings(report, header);
+  Findings findings(report, header, line_of);
   try {
     check_header(header);
     check(report, findings);
@@ -121,8 +125,8 @@ Report collect(const Schedule& header, Check check) {
 
 }  // namespace
 
-Report verify(const Schedule& schedule) {
-  return collect(schedule, [&](Report& report, Findings& findings) {
+Report verify(const Schedule& schedule, const LineOf& line_of) {
+  return collect(schedule, line_of, [&](Report& report, Findings& findings) {
     ContributionDomain domain(
         schedule, [&](const Site& site, const std::string& words) { findings.add(site, words); },
         true);
@@ -132,7 +136,7 @@ Report verify(const Schedule& schedule) {
 }
 
 Report verify(const Schedule& header, std::span<const Program> programs) {
-  return collect(header, [&](Report& report, Findings& findings) {
+  return collect(header, {}, [&](Report& report, Findings& findings) {
     ContributionDomain domain(
         header, [&](const Site& site, const std::string& words) { findings.add(site, words); },
         false, programs.empty() ? Places::buffers : programs[0].places);

@@ -13,6 +13,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <span>
 #include <string>
 #include <vector>
@@ -37,8 +38,11 @@ struct Report {
   bool ok() const { return findings.empty(); }
 };
 
+/// The line of a text that a rank's step is from, so that findings name it.
+using LineOf = std::function<int(int rank, int lane, std::uint64_t step)>;
+
 /// Never throws for a wrong schedule: what is wrong is a finding.
-Report verify(const Schedule& schedule);
+Report verify(const Schedule& schedule, const LineOf& line_of = {});
 
 /// The same for lowered programs, one of each rank, run in program order at the schedule's depth.
 /// The steps of `header` are not used.

@@ -50,8 +50,9 @@ std::vector<int> roots_of(const Script& script, const VerifyFile& input, const T
 }
 
 /// The steps, and the programs that they become.
-void verify_one(const Schedule& schedule, const std::string& where, FileSummary& summary) {
-  const Report report = verify(schedule);
+void verify_one(const Schedule& schedule, const LineOf& line_of, const std::string& where,
+                FileSummary& summary) {
+  const Report report = verify(schedule, line_of);
   ++summary.schedules;
   summary.steps += report.ops;
   summary.exact = summary.exact && report.exact;
@@ -76,7 +77,8 @@ void verify_place(const Script& script, const Mixture& place, const VerifyFile& 
     check_root(root, ranks);
     std::string where = place.words;
     if (roots.size() > 1) where += ", root " + std::to_string(root);
-    verify_one(script.build(place.topology, root), where.empty() ? where : where + ": ", summary);
+    verify_one(script.build(place.topology, root), script.line_of(place.topology, root),
+               where.empty() ? where : where + ": ", summary);
   }
 }
 
