@@ -9,6 +9,7 @@
 #include "core/schedule/text.h"
 #include "tests/api/expected_error.h"
 #include "tests/catch.h"
+#include "tests/sanitizers.h"
 #include "tests/support/call.h"
 #include "tests/support/threads.h"
 
@@ -48,7 +49,7 @@ void check(Communicator& comm, const Trial& trial) {
 void run_with(const std::string& file, Collective collective, int ranks,
               const std::string& transport) {
   std::vector<Trial> trials;
-  for (const std::size_t count : {std::size_t{1}, std::size_t{13}, std::size_t{50'000}})
+  for (const std::size_t count : cells<std::size_t>({1, 13, 50'000}, {13}))
     for (int root = 0; root < ranks; ++root)
       for (const Case& each : every_collective(count, root))
         if (each.call.collective == collective) trials.emplace_back(each, ranks);
@@ -59,7 +60,7 @@ void run_with(const std::string& file, Collective collective, int ranks,
 
 TEST_CASE("the examples carry calls of every size, on every transport") {
   for (const std::string transport : {"local", "shm", "tcp"}) {
-    for (const int ranks : {2, 3, 5})
+    for (const int ranks : cells<int>({2, 3, 5}, {3}))
       run_with(examples + "/ring.schedule", Collective::all_reduce, ranks, transport);
     run_with(examples + "/halving_doubling.schedule", Collective::all_reduce, 4, transport);
   }
