@@ -254,8 +254,8 @@ std::vector<std::uint32_t> Formula::named() const {
   std::vector<std::uint32_t> places;
   for (const Part& part : parts_)
     if (part.operation == value_part) places.push_back(static_cast<std::uint32_t>(part.number));
-  std::ranges::sort(places);
-  places.erase(std::ranges::unique(places).begin(), places.end());
+  std::sort(places.begin(), places.end());
+  places.erase(std::unique(places.begin(), places.end()), places.end());
   return places;
 }
 
