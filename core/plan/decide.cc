@@ -50,8 +50,10 @@ std::shared_ptr<const Plan> make_plan(const Composition& composition, int root, 
                                       const Topology& around) {
   Plan plan{.schedule = composition.build(around, root)};
   const bool sends_from_place = around.links == LinkClass::network;
-  if (composition.written) check_runs(plan.schedule, sends_from_place);
-  plan.program = lower(plan.schedule, rank, sends_from_place);
+  plan.program =
+      composition.written
+          ? lower_written(plan.schedule, sends_from_place)[static_cast<std::size_t>(rank)]
+          : lower(plan.schedule, rank, sends_from_place);
   plan.longest = composition.longest_message(around, root);
   plan.flow = flow_of(plan.schedule);
   plan.shared = std::make_shared<SharedPlans>(composition.collective(), around.ranks, root, rank);

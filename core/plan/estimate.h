@@ -34,6 +34,7 @@ struct Estimate {
 /// A fabric's links between switches are not counted. A value.
 class Estimates {
  public:
+  /// `topology` outlives it.
   explicit Estimates(const Topology& topology);
   /// `bytes`: the whole index space.
   Estimate of(const Composition& composition, double bytes) const;
@@ -44,7 +45,7 @@ class Estimates {
   Estimate two_levels(const Composition& composition, double bytes) const;
   Estimate simulated(const Script& written, double bytes) const;
 
-  Topology topology_;
+  const Topology& topology_;
   Hosts hosts_;
   int smallest_;  ///< ranks of the smallest host
   int outwards_;  ///< of the ranks of a host, at most, so many have the next rank on another host

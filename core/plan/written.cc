@@ -1,7 +1,6 @@
 #include "core/plan/written.h"
 
 #include <string>
-#include <vector>
 
 #include "core/plan/lower.h"
 #include "core/schedule/verify.h"
@@ -20,7 +19,7 @@ namespace {
 
 }  // namespace
 
-void check_runs(const Schedule& schedule, bool sends_from_place) {
+std::vector<Program> lower_written(const Schedule& schedule, bool sends_from_place) {
   if (schedule.lanes > most_lanes)
     refuse(schedule, "it has " + std::to_string(schedule.lanes) + " lanes",
            "at most " + std::to_string(most_lanes));
@@ -37,6 +36,7 @@ void check_runs(const Schedule& schedule, bool sends_from_place) {
   if (!report.ok())
     refuse(schedule, report.findings.front(),
            "send less before the other side receives; `rondo verify --file` says more");
+  return programs;
 }
 
 }  // namespace rondo

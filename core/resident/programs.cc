@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "core/plan/lower.h"
+#include "core/plan/written.h"
 #include "rondo/error.h"
 
 namespace rondo::resident {
@@ -30,18 +31,14 @@ bool Programs::has_room_for(const Composition& composition, int root) const {
 }
 
 bool Programs::fits(const Composition& composition, const Call& call) const {
-  StoredProgram made{.schedule = composition.build(around_, call.root)};
-  if (made.schedule.lanes > static_cast<int>(shape_.packet_stripes)) return false;
-  std::vector<Program> programs;
-  for (int rank = 0; rank < around_.ranks; ++rank) programs.push_back(lower(made.schedule, rank));
-  made.traits = device::traits_of(made.schedule, programs, longest_message(made.schedule));
+  const Made made = lowered(composition, call.root);
   try {
     for (int rank = 0; rank < around_.ranks; ++rank)
-      if (device::encode(made.schedule, programs[static_cast<std::size_t>(rank)], rank).size() >
-          program_bytes)
+      if (device::encode(made.stored.schedule, made.programs[static_cast<std::size_t>(rank)], rank)
+              .size() > program_bytes)
         return false;
-    sizes_of(made, call);
-  } catch (const Error&) {  // it has ops, or needs depth or scratch, that devices have not
+    sizes_of(made.stored, call);
+  } catch (const Error&) {  // it has ops, or needs lanes, depth or scratch, that devices have not
     return false;
   }
   return true;
@@ -54,11 +51,20 @@ const StoredProgram& Programs::find(const Composition& composition, int root, co
       .first->second;
 }
 
+Programs::Made Programs::lowered(const Composition& composition, int root) const {
+  Made made{.stored = {.schedule = composition.build(around_, root), .number = stored_.size()}};
+  const Schedule& schedule = made.stored.schedule;
+  if (composition.written) {
+    made.programs = lower_written(schedule);
+  } else {
+    for (int rank = 0; rank < around_.ranks; ++rank) made.programs.push_back(lower(schedule, rank));
+  }
+  made.stored.traits = device::traits_of(schedule, made.programs, longest_message(schedule));
+  return made;
+}
+
 StoredProgram Programs::make(const Composition& composition, int root, const Store& store) const {
-  StoredProgram made{.schedule = composition.build(around_, root), .number = stored_.size()};
-  std::vector<Program> programs;
-  for (int rank = 0; rank < around_.ranks; ++rank) programs.push_back(lower(made.schedule, rank));
-  made.traits = device::traits_of(made.schedule, programs, longest_message(made.schedule));
+  auto [made, programs] = lowered(composition, root);
   const std::vector<std::byte> program =
       device::encode(made.schedule, programs[static_cast<std::size_t>(rank_)], rank_);
   if (program.size() > program_bytes || made.number >= most_programs) {

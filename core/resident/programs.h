@@ -7,6 +7,7 @@
 #include <map>
 #include <span>
 #include <tuple>
+#include <vector>
 
 #include "core/control/call.h"
 #include "core/resident/form.h"
@@ -38,7 +39,7 @@ class Programs {
   /// same order answer alike.
   bool has_room_for(const Composition& composition, int root) const;
   /// Whether the programs of all ranks, for such a call, fit into a device's memory for them. The same on
-  /// every rank. Throws what Composition::build() does.
+  /// every rank. Throws what Composition::build() and lower_written() do.
   bool fits(const Composition& composition, const Call& call) const;
   /// The program; stored where it is new. Throws what `store` throws, Error{invalid_argument} where
   /// the algorithm has ops that a device cannot do, Error{internal} where the program is too long.
@@ -47,6 +48,12 @@ class Programs {
   device::Sizes sizes_of(const StoredProgram& program, const Call& call) const;
 
  private:
+  /// A program before it is stored, and those of all ranks.
+  struct Made {
+    StoredProgram stored;
+    std::vector<Program> programs{};
+  };
+  Made lowered(const Composition& composition, int root) const;
   StoredProgram make(const Composition& composition, int root, const Store& store) const;
 
   const int rank_;

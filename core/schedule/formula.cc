@@ -319,7 +319,6 @@ double evaluate(std::string_view formula, const Variables& variables) {
   std::size_t at = 0;
   try {
     const Formula parsed = Formula::parse(formula, at, names);
-    while (at < formula.size() && formula[at] == ' ') ++at;
     if (at < formula.size()) throw Formula::Wrong{"expected an operator or the end", at};
     return parsed.value(values);
   } catch (const Formula::Wrong& wrong) {

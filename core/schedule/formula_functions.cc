@@ -23,7 +23,8 @@ double divided(double a, double b) {
 double modulo(double a, double b) {
   if (b <= 0) refuse("% needs a positive number behind it, not " + number_text(b));
   const double rest = std::fmod(a, b);
-  return rest < 0 ? rest + b : rest;
+  const double positive = rest < 0 ? rest + b : rest;
+  return positive < b ? positive : 0;  // a tiny negative rest rounds up to b
 }
 
 /// One of the numbers from 0 to below `end`.

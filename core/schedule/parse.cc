@@ -104,20 +104,13 @@ class Reader {
       made.every_lane = take_new_name(line, made.lane_place);
       if (!made.every_lane) made.lane = number(line, "a lane");
     }
-    if (!made.every_rank && !made.every_lane && !seen_.insert(key_of(made)).second)
+    const bool in_numbers =
+        !made.every_rank && !made.every_lane && made.rank.formula < 0 && made.lane.formula < 0;
+    if (in_numbers && !seen_.insert({made.rank.constant, made.lane.constant}).second)
       line.fail_at(column, "this rank and lane have a section already");
     if (made.every_rank || made.every_lane) ++general_;
     made.names = names_;
     script_->sections.push_back(std::move(made));
-  }
-
-  /// Equal for sections that say the same rank and lane in numbers.
-  std::pair<double, double> key_of(const Section& section) {
-    const auto value = [this](const WrittenNumber& number) {
-      // What is not a number differs from all.
-      return number.formula < 0 ? number.constant : -1.0 - ++unequal_;
-    };
-    return {value(section.rank), value(section.lane)};
   }
 
   /// True, and `place` set, where the next word is a name that stands for nothing yet.
@@ -337,11 +330,10 @@ class Reader {
   std::shared_ptr<ParsedScript> script_;
   std::vector<std::string> names_{};  ///< by place; "" where a name is not known any more
   std::set<std::uint32_t> lets_{};
-  std::set<std::pair<double, double>> seen_{};
+  std::set<std::pair<double, double>> seen_{};  ///< sections of a rank and a lane in numbers
   std::vector<Block> blocks_{};
   std::unordered_map<std::string, std::uint16_t> phases_{};  ///< the number of each
   std::size_t general_ = 0;  ///< sections that are for several ranks or lanes
-  double unequal_ = 0;
 };
 
 }  // namespace

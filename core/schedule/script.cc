@@ -323,9 +323,9 @@ Schedule Script::build(const Topology& topology, int root) const {
 }
 
 LineOf Script::line_of(const Topology& topology, int root) const {
-  return [built = make(parsed_, topology, root).second](int rank, int lane, std::uint64_t step) {
+  return [parsed = parsed_, topology, root](int rank, int lane, std::uint64_t step) {
     const auto line = std::make_shared<int>(0);
-    Steps steps = steps_of(built, rank, lane, line);
+    Steps steps = steps_of(make(parsed, topology, root).second, rank, lane, line);
     for (std::uint64_t i = 0; i <= step; ++i) steps.next();
     return *line;
   };

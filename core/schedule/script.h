@@ -61,7 +61,7 @@ class Script {
 };
 
 /// Longer texts are refused.
-inline constexpr std::size_t most_schedule_bytes = std::size_t{8} << 20;
+inline constexpr std::size_t most_schedule_bytes = std::size_t{4} << 20;
 
 /// Throws Error{invalid_argument} with line, column and what was expected there.
 Script parse_script(std::string_view text, std::string_view source = "schedule");

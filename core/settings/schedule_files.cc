@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
-#include <iterator>
 
 #include "rondo/error.h"
 
@@ -19,8 +18,11 @@ constexpr std::size_t most_bytes = std::size_t{1} << 20;
 }
 
 std::string text_of(const std::filesystem::path& path) {
-  std::ifstream file(path);
-  if (!file)
+  std::error_code missing;
+  std::ifstream file;
+  // Opening a pipe would wait for who writes into it.
+  if (std::filesystem::is_regular_file(path, missing)) file.open(path);
+  if (!file.is_open())
     refuse(path.string(), "cannot be read",
            "name a file, no pipe, or a folder that rank 0 can read");
   std::string text(most_bytes + 1, '\0');
@@ -38,8 +40,7 @@ std::vector<ScheduleText> read_schedule_files(const std::string& path) {
   if (fs::is_directory(path, missing)) {
     for (fs::directory_iterator each(path, missing), end; !missing && each != end;
          each.increment(missing))
-      if (each->path().extension() == ".schedule" && each->is_regular_file(missing))
-        files.push_back(each->path());
+      if (each->path().extension() == ".schedule") files.push_back(each->path());
     if (missing) refuse(path, "cannot be listed: " + missing.message(), "make it readable");
     if (files.empty()) refuse(path, "holds no file *.schedule", "name another folder, or a file");
     std::ranges::sort(files);

@@ -1,5 +1,7 @@
 // Schedules that users wrote: every rank has rank 0's, they serve calls on every transport, and wrong
 // ones end no rank's wait.
+#include <sys/stat.h>
+
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
@@ -46,7 +48,7 @@ void check(Communicator& comm, const Trial& trial) {
 }
 
 /// All calls of a collective that the trials are of, with this schedule and no other.
-void run_with(const std::string& file, Collective collective, int ranks,
+void run_with(const std::string& file, std::string_view name, Collective collective, int ranks,
               const std::string& transport) {
   std::vector<Trial> trials;
   for (const std::size_t count : cells<std::size_t>({1, 13, 50'000}, {13}))
@@ -54,6 +56,8 @@ void run_with(const std::string& file, Collective collective, int ranks,
       for (const Case& each : every_collective(count, root))
         if (each.call.collective == collective) trials.emplace_back(each, ranks);
   with_world(ranks, {.transport = transport, .schedules = file}, [&](Communicator& comm) {
+    const std::string used = algorithm_of(comm, collective, 8);
+    expect_that(used == name, "the calls are carried by " + used);
     for (const Trial& trial : trials) check(comm, trial);
   });
 }
@@ -61,8 +65,9 @@ void run_with(const std::string& file, Collective collective, int ranks,
 TEST_CASE("the examples carry calls of every size, on every transport") {
   for (const std::string transport : {"local", "shm", "tcp"}) {
     for (const int ranks : cells<int>({2, 3, 5}, {3}))
-      run_with(examples + "/ring.schedule", Collective::all_reduce, ranks, transport);
-    run_with(examples + "/halving_doubling.schedule", Collective::all_reduce, 4, transport);
+      run_with(examples + "/ring.schedule", "my_ring", Collective::all_reduce, ranks, transport);
+    run_with(examples + "/halving_doubling.schedule", "halving_doubling", Collective::all_reduce, 4,
+             transport);
   }
 }
 
@@ -84,7 +89,7 @@ TEST_CASE("what rondo writes of its own algorithms runs again as the user's") {
     text.replace(text.find("algorithm "), std::string(row.name).size() + 10, "algorithm again");
     const File file("again.schedule", text);
     INFO(text);
-    CHECK_NOTHROW(run_with(file.path(), row.collective, ranks, "shm"));
+    CHECK_NOTHROW(run_with(file.path(), "again", row.collective, ranks, "shm"));
   }
 }
 
@@ -111,6 +116,11 @@ TEST_CASE("a schedule that cannot be had is an error on every rank") {
   };
   refused(examples + "/none", "schedules/none cannot be read");
   refused(RONDO_EXAMPLES, "holds no file *.schedule");
+  const std::string pipe = RONDO_TEST_FOLDER "/pipe.schedule";
+  std::filesystem::remove(pipe);
+  REQUIRE(::mkfifo(pipe.c_str(), 0600) == 0);
+  refused(pipe, "pipe.schedule cannot be read");
+  std::filesystem::remove(pipe);
   const File broken("broken.schedule", "collective all_reduce\nranks any\nrank r\n send input[0]");
   refused(broken.path(), "broken.schedule:4:15: expected 'to'");
   const File unnamed("unnamed.schedule", "collective all_reduce\nranks any\nrank r\n");

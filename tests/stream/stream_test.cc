@@ -1,6 +1,10 @@
 // rondo/stream.h: calls on device buffers in the order of streams.
 #include "rondo/stream.h"
 
+#include <atomic>
+#include <cstdio>
+#include <fstream>
+
 #include "tests/catch.h"
 #include "tests/sanitizers.h"
 #include "tests/stream/gpus.h"
@@ -57,6 +61,38 @@ TEST_CASE("a schedule of the user's carries calls in streams") {
   with_gpus(ranks, GENERATE(from_range(all_paths)),
             [&](StreamCommunicator& gpus) { check_calls(gpus, trials); });
   CHECK(fake_violations() == 0);
+}
+
+// So those above did run by what the user wrote. The copy-engine path (in place) takes none.
+TEST_CASE("a wrong schedule of the user's is an error of the calls in streams that it carries") {
+  const std::string path = RONDO_TEST_FOLDER "/wrong.schedule";
+  std::ofstream(path) << "collective all_reduce\nalgorithm wrong\nranks any\nrank r\n"
+                         "  send input[0] to (r+1) % P\n"
+                         "  receive from (r-1) % P into output[0]\n";
+  const Setting setting("RONDO_SCHEDULES", path);
+  const Path taken = GENERATE(Path::through_host, Path::between_devices);
+  if (taken == Path::between_devices && RONDO_WITH_KERNELS == 0) return;
+  const OnPath on(taken);
+  std::atomic<int> told = 0;  // sequentially consistent: read when the threads have ended
+  with_world(3, {}, [&](Communicator& world) {
+    choose_device(taken, world.rank());
+    StreamCommunicator gpus(world);
+    const DeviceStream stream;
+    const DeviceBuffer<int> values(1000, 1);
+    bool failed = false;
+    try {
+      gpus.all_reduce(values.data(), values.data(), 1000, int32, sum, stream);
+      stream.finish();
+      gpus.finish();
+    } catch (const Error& error) {  // its own, or that another rank has aborted
+      failed = true;
+      if (std::string(error.what()).find("is wrong for 3 ranks: ") != std::string::npos) ++told;
+    }
+    gpus.abort("the test is over");
+    expect_that(failed, "a failure");
+  });
+  CHECK(told > 0);
+  std::remove(path.c_str());
 }
 
 TEST_CASE("bits of integers are combined in a stream; those of floats are refused") {
