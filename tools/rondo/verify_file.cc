@@ -94,6 +94,7 @@ FileSummary summary_of(const Script& script, const VerifyFile& input) {
       unfit = script.unfit(place.topology);
       if (unfit.empty()) verify_place(script, place, input, summary);
     } catch (const Error& error) {
+      if (script.only_ranks() != 0) throw;  // it is no schedule at all
       summary.ranks.insert(place.topology.ranks);
       summary.findings.push_back((place.words.empty() ? "" : place.words + ": ") + error.message());
     }

@@ -88,6 +88,7 @@ const headerNumbers = {
 class ScheduleReader {
   constructor() {
     this.header = { algorithm: "", root: 0, lanes: 1, depth: 1, parts: 1, phases: [] };
+    this.stood = new Set();  // words of the header
     this.schedule = null;  // until the header is complete
   }
 
@@ -110,19 +111,21 @@ class ScheduleReader {
     else if (stepWords.includes(word)) this.add(line, word);
     else if (this.schedule !== null)
       line.fail("expected send, receive, receive_reduce, reduce, copy, phase, round or rank", begin);
-    else if (!this.headerLine(line, word))
+    else if (!this.headerLine(line, word, begin))
       line.fail("expected collective, algorithm, ranks, root, lanes, depth, parts, phases or rank",
         begin);
     line.end();
   }
 
-  headerLine(line, word) {
+  headerLine(line, word, begin) {
     const { header } = this;
+    if (this.stood.has(word)) line.fail(`'${word}' stands twice`, begin);
+    this.stood.add(word);
     if (word === "collective") {
-      const begin = line.mark();
+      const nameBegin = line.mark();
       const name = line.name("a collective");
       if (!Object.hasOwn(collectives, name))
-        line.fail(`expected a collective (${Object.keys(collectives).join(", ")})`, begin);
+        line.fail(`expected a collective (${Object.keys(collectives).join(", ")})`, nameBegin);
       header.collective = name;
     } else if (word === "algorithm") {
       header.algorithm = line.name("a name");
