@@ -1,5 +1,6 @@
 #include "core/topology/routes.h"
 
+#include <algorithm>
 #include <cstdint>
 #include <functional>
 #include <numeric>
@@ -35,7 +36,10 @@ Routes::Routes(const Topology& topology)
   if (fabric_.group < 1)
     refuse("a group of " + std::to_string(fabric_.group) + " hosts", "1 or more");
   add_ports(topology);
-  add_fabric();
+  if (fabric_.kind == FabricKind::cables)
+    add_cables(topology);
+  else
+    add_fabric();
 }
 
 /// Hosts are numbered here in the order of their first ranks, in the topology by their own numbers.
@@ -62,6 +66,7 @@ void Routes::add_fabric() {
   std::size_t links = 0;
   switch (fabric_.kind) {
     case FabricKind::one_switch:
+    case FabricKind::cables:
       break;
     case FabricKind::fat_tree:
       links = 2 * static_cast<std::size_t>(groups);
@@ -91,6 +96,17 @@ void Routes::add_fabric() {
   betas_.insert(betas_.end(), links, fabric_.beta);
 }
 
+void Routes::add_cables(const Topology& topology) {
+  int hosts = 0;
+  for (int host = 0; host < hosts_.count(); ++host) {
+    const auto rank = static_cast<std::size_t>(hosts_.ranks(host).front());
+    numbers_.push_back(topology.host.empty() ? host : topology.host[rank]);
+    hosts = std::max(hosts, numbers_.back() + 1);
+  }
+  for (const Cable& cable : fabric_.cables) betas_.insert(betas_.end(), 2, cable.beta);
+  cabling_ = Cabling(fabric_.cables, hosts);
+}
+
 int Routes::port_of(int rank) const {
   const int host = hosts_.host_of(rank);
   return first_port_[static_cast<std::size_t>(host)] + hosts_.port_of(rank);
@@ -102,6 +118,11 @@ void Routes::between(int from, int to, std::vector<int>& into) const {
   into.assign(1, out);
   if (fabric_.kind == FabricKind::torus) {
     by_torus(hosts_.host_of(from), hosts_.host_of(to), into);
+  } else if (fabric_.kind == FabricKind::cables) {
+    const auto number = [&](int rank) {
+      return numbers_[static_cast<std::size_t>(hosts_.host_of(rank))];
+    };
+    cabling_.between(number(from), number(to), first_of_fabric_, into);
   } else {
     by_groups(from, to, into);
   }

@@ -6,6 +6,7 @@
 //   dragonfly        port out, [the link between the two groups,] port in
 //   torus            port out, one link for each hop along the first dimension, then along the
 //                    next, the shorter way round, port in
+//   cables           port out, the fewest cables, port in; the way back is the same
 //
 // What stands in brackets is left out within one group or rail. A host's ranks share its ports in
 // turn: its rank number i uses port i modulo their number.
@@ -14,6 +15,7 @@
 #include <cstddef>
 #include <vector>
 
+#include "core/topology/cabling.h"
 #include "core/topology/topology.h"
 
 namespace rondo {
@@ -39,6 +41,7 @@ class Routes {
  private:
   void add_ports(const Topology& topology);
   void add_fabric();
+  void add_cables(const Topology& topology);
   int port_of(int rank) const;
   int ports_at(int host) const {
     return first_port_[static_cast<std::size_t>(host) + 1] -
@@ -54,6 +57,8 @@ class Routes {
   std::vector<int> first_port_{0};  ///< by host, and one more: how many ports there are
   int first_of_fabric_ = 0;         ///< its links stand behind the ports', out and in
   std::vector<double> betas_{};     ///< by link: ports out, ports in, the fabric's
+  Cabling cabling_{};
+  std::vector<int> numbers_{};  ///< by host here, for cables: its number in the topology
 };
 
 }  // namespace rondo

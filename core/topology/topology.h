@@ -52,7 +52,15 @@ enum class FabricKind : std::uint8_t {
   fat_tree,        ///< a switch for each group of hosts, and a core above them
   rail_optimised,  ///< a switch for the n-th port of all hosts, and a core above them
   dragonfly,       ///< a switch for each group of hosts, and a link between any two groups
-  torus            ///< links between neighbours along each dimension
+  torus,           ///< links between neighbours along each dimension
+  cables           ///< no switch: cables between some hosts, and the others pass messages on
+};
+
+/// Between two hosts, by their numbers in Topology::hosts. It carries both directions at once.
+struct Cable {
+  int one = 0;
+  int other = 0;
+  double beta = default_port_beta;  ///< seconds a byte, each way
 };
 
 struct Fabric {
@@ -60,6 +68,7 @@ struct Fabric {
   int group = 1;               ///< hosts below a switch, for fat_tree and dragonfly
   double beta = 0;             ///< seconds a byte of a link between switches, or between neighbours
   std::vector<int> extents{};  ///< torus: hosts along each dimension
+  std::vector<Cable> cables{};
 };
 
 struct Topology {

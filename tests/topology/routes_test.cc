@@ -6,6 +6,7 @@
 
 #include "core/base/archive.h"
 #include "core/schedule/simulate.h"
+#include "core/topology/cabling.h"
 #include "core/topology/generate.h"
 #include "core/topology/ports.h"
 #include "rondo/error.h"
@@ -101,6 +102,59 @@ TEST_CASE("a torus takes the shorter way round each dimension, and visits every 
       CHECK(std::set(links.begin(), links.end()).size() == links.size());
     }
   }
+}
+
+TEST_CASE("cables: a message takes the fewest, and comes back the same way") {
+  // 0 - 1 - 2 - 3, and 0 - 3: a ring of four.
+  Topology topology = cluster(4, 1, 0);
+  topology.fabric = {
+      .kind = FabricKind::cables,
+      .cables = {{0, 1, port_beta}, {1, 2, port_beta}, {2, 3, port_beta}, {3, 0, 2e-9}}};
+  topology.hosts.assign(4, {});
+  set_cabled_ports(topology);
+  for (int from = 0; from < 4; ++from) {
+    for (int to = 0; to < 4; ++to) {
+      if (from == to) continue;
+      const std::vector<int> there = route(topology, from, to);
+      const std::vector<int> back = route(topology, to, from);
+      const bool across = (from + to) % 2 == 0;
+      REQUIRE(there.size() == (across ? 4 : 3));
+      REQUIRE(back.size() == there.size());
+      for (std::size_t at = 1; at + 1 < there.size(); ++at)
+        CHECK((there[at] - 8) == ((back[back.size() - 1 - at] - 8) ^ 1));
+    }
+  }
+  CHECK(seconds(topology, {{3, 0}}) == Approx(alpha + bytes * 2e-9));
+  // Ports are as fast as all cables of a host.
+  CHECK(seconds(topology, {{1, 0}, {1, 2}}) == Approx(alpha + 1.5 * bytes * port_beta));
+}
+
+TEST_CASE("cables join hosts by their numbers in the topology") {
+  Topology topology = cluster(3, 1, 1);
+  topology.host = {2, 0, 1};
+  topology.fabric = {.kind = FabricKind::cables, .cables = {{0, 1, port_beta}, {1, 2, port_beta}}};
+  CHECK(route(topology, 0, 2).size() == 3);  // hosts 2 and 1
+  CHECK(route(topology, 0, 1).size() == 4);  // hosts 2 and 0
+  topology.fabric.cables.pop_back();
+  CHECK_THROWS_WITH(Routes(topology), Catch::Contains("no cables lead from host 0 to host 2"));
+}
+
+TEST_CASE("cables that leave a host out, or name none, are refused") {
+  const auto wrong = [](const std::vector<Cable>& cables) {
+    Topology topology = cluster(3, 1, 0);
+    topology.fabric = {.kind = FabricKind::cables, .cables = cables};
+    try {
+      static_cast<void>(Routes(topology));
+    } catch (const Error& error) {
+      return error.message();
+    }
+    return std::string();
+  };
+  CHECK(wrong({{0, 1, 1e-9}}) == "no cables lead from host 0 to host 2");
+  CHECK(wrong({{0, 1, 1e-9}, {1, 3, 1e-9}}) == "a cable between hosts 1 and 3 of 3");
+  CHECK(wrong({{0, 1, 1e-9}, {1, 1, 1e-9}}) == "a cable from a host to itself");
+  CHECK(wrong({{0, 1, 1e-9}, {1, 0, 1e-9}}) == "two cables between hosts 1 and 0");
+  CHECK(wrong({{0, 1, 1e-9}, {1, 2, 1e-9}}).empty());
 }
 
 TEST_CASE("a fabric that does not fit the hosts is refused") {

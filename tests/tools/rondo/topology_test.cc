@@ -72,6 +72,17 @@ TEST_CASE("what is written is read again") {
     const Topology topology = on_hosts({2, 1, 4}, numbering);
     CHECK(reread(topology).host == topology.host);
   }
+  Topology cabled = on_hosts({2, 1, 1}, Numbering::by_host);
+  cabled.fabric = {.kind = FabricKind::cables, .cables = {{0, 1, 8e-10}, {2, 1, 4e-10}}};
+  const Topology read = reread(cabled);  // with ports as fast as the cables
+  CHECK(to_json(read).at("fabric") == to_json(cabled).at("fabric"));
+  REQUIRE(read.hosts.size() == 3);
+  CHECK(read.hosts[0].ports.at(0).beta == Approx(8e-10));
+  CHECK(read.hosts[1].ports.at(0).beta == Approx(8e-10 / 3));
+  CHECK(to_json(reread(read)) == to_json(read));
+  CHECK_THAT(topology_text(cabled),
+             Catch::Contains("2 cables between hosts: 0-1 10 Gbit/s, 2-1 20 Gbit/s"));
+  CHECK_THAT(topology_svg(cabled), Catch::Contains("20 Gbit/s"));
   Topology shuffled = on_hosts({2, 2}, Numbering::by_host);
   shuffled.host = {1, 0, 0, 1};
   CHECK(reread(shuffled).host == shuffled.host);
@@ -108,6 +119,18 @@ TEST_CASE("a wrong file is refused with the place and the reason") {
                json["fabric"] = {{"kind", "torus"}, {"extents", {2, 2}}};
              }),
              Contains("a torus of 4 hosts for 2"));
+  const auto cabled = [&](const Json& cables) {
+    return complaint([&](Json& json) {
+      json["fabric"] = {{"kind", "cables"}, {"cables", cables}};
+    });
+  };
+  CHECK_THAT(cabled({{{"between", {0, 2}}}}), Contains("a cable between hosts 0 and 2 of 2"));
+  CHECK_THAT(cabled({{{"between", {0}}}}), Contains("cables[0]: \"between\" is not two hosts"));
+  CHECK_THAT(cabled(Json::array()), Contains("no cables lead from host 0 to host 1"));
+  CHECK_THAT(complaint([](Json& json) {
+               json["fabric"] = {{"kind", "cables"}};
+             }),
+             Contains("\"cables\" are those of the kind cables"));
   CHECK_THAT(complaint([](Json& json) { json["numbering"] = "random"; }),
              Contains("neither by_host nor in_turn"));
   CHECK_THAT(complaint([](Json& json) { json["host_of_rank"] = {0, 0, 0, 0, 1, 1, 1, 1}; }),
@@ -166,10 +189,11 @@ TEST_CASE("a topology as text and as a picture") {
   CHECK_THAT(text, Catch::Contains("    RDMA port mlx5_0:1, 400 Gbit/s, socket 1\n"));
   CHECK_THAT(text, Catch::Contains("host 1 (b): 5 ranks (3-7)\n"));
   CHECK_THAT(text, Catch::Contains("fat tree: a switch for each 1 host, with 80 Gbit/s"));
-  for (const FabricKind kind : {FabricKind::one_switch, FabricKind::fat_tree, FabricKind::dragonfly,
-                                FabricKind::rail_optimised, FabricKind::torus}) {
+  for (const FabricKind kind :
+       {FabricKind::one_switch, FabricKind::fat_tree, FabricKind::dragonfly,
+        FabricKind::rail_optimised, FabricKind::torus, FabricKind::cables}) {
     Topology topology = on_hosts(std::vector<int>(16, 40), Numbering::in_turn);
-    topology.fabric = {.kind = kind, .group = 4, .extents = {4, 4}};
+    topology.fabric = {.kind = kind, .group = 4, .extents = {4, 4}, .cables = {{0, 1, 8e-10}}};
     const std::string svg = topology_svg(topology);
     CHECK_THAT(svg, Catch::StartsWith("<svg") && Catch::Contains("and 4 hosts more"));
     CHECK_THAT(svg, Catch::Contains("and 8 ranks more"));

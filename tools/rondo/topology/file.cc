@@ -7,6 +7,7 @@
 #include <initializer_list>
 #include <set>
 
+#include "core/topology/cabling.h"
 #include "core/topology/generate.h"
 #include "core/topology/routes.h"
 #include "rondo/error.h"
@@ -20,15 +21,18 @@ constexpr const char* topology_what = "rondo topology";
 constexpr int topology_schema = 1;
 constexpr int most_sockets = 1024;
 constexpr long long most_parts = 4LL * most_ranks;  ///< ports and devices of all hosts
+constexpr std::size_t most_cables = std::size_t{1} << 20;
 
 struct FabricName {
   FabricKind kind;
   std::string_view name;
 };
-constexpr std::array fabric_names{
-    FabricName{FabricKind::one_switch, "one_switch"}, FabricName{FabricKind::fat_tree, "fat_tree"},
-    FabricName{FabricKind::rail_optimised, "rail_optimised"},
-    FabricName{FabricKind::dragonfly, "dragonfly"}, FabricName{FabricKind::torus, "torus"}};
+constexpr std::array fabric_names{FabricName{FabricKind::one_switch, "one_switch"},
+                                  FabricName{FabricKind::fat_tree, "fat_tree"},
+                                  FabricName{FabricKind::rail_optimised, "rail_optimised"},
+                                  FabricName{FabricKind::dragonfly, "dragonfly"},
+                                  FabricName{FabricKind::torus, "torus"},
+                                  FabricName{FabricKind::cables, "cables"}};
 
 constexpr double bits_a_byte = 8;
 constexpr double slowest = 1;        ///< bits a second
@@ -115,14 +119,32 @@ HostGroup group_from_json(const Json& json) {
           .host = host_from_json(json)};
 }
 
+/// `usual`: seconds a byte where it does not say.
+Cable cable_from_json(const Json& json, double usual) {
+  demand_known(json, {"between", "bits_per_second"});
+  const Json& ends = list(json, "between");
+  if (ends.size() != 2) throw JsonDefect("\"between\" is not two hosts");
+  const double beta = speed_from_json(json);
+  return {.one = whole(Json{{"between", ends[0]}}, "between", 0),
+          .other = whole(Json{{"between", ends[1]}}, "between", 0),
+          .beta = beta > 0 ? beta : usual};
+}
+
 Fabric fabric_from_json(const Json& json) {
-  demand_known(json, {"kind", "group", "bits_per_second", "extents"});
+  demand_known(json, {"kind", "group", "bits_per_second", "extents", "cables"});
   Fabric fabric{.kind = FabricKind::one_switch, .beta = speed_from_json(json)};
   const std::string kind = text(json, "kind");
   const auto* const row = std::ranges::find(fabric_names, kind, &FabricName::name);
   if (row == fabric_names.end()) throw JsonDefect("\"kind\": there is no fabric '" + kind + "'");
   fabric.kind = row->kind;
   if (json.contains("group")) fabric.group = whole(json, "group");
+  if (json.contains("cables") != (fabric.kind == FabricKind::cables))
+    throw JsonDefect("\"cables\" are those of the kind cables");
+  if (json.contains("cables") && list(json, "cables").size() > most_cables)
+    throw JsonDefect("\"cables\" are more than " + std::to_string(most_cables));
+  fabric.cables = items<Cable>(json, "cables", [&](const Json& item) {
+    return cable_from_json(item, fabric.beta > 0 ? fabric.beta : default_port_beta);
+  });
   if (!json.contains("extents")) return fabric;
   for (const Json& extent : list(json, "extents"))
     fabric.extents.push_back(whole(Json{{"extent", extent}}, "extent"));
@@ -233,6 +255,9 @@ Json fabric_to_json(const Fabric& fabric) {
   if (fabric.group > 1) json["group"] = fabric.group;
   if (fabric.beta > 0) json["bits_per_second"] = speed_to_json(fabric.beta);
   if (!fabric.extents.empty()) json["extents"] = fabric.extents;
+  for (const Cable& cable : fabric.cables)
+    json["cables"].push_back(
+        {{"between", {cable.one, cable.other}}, {"bits_per_second", speed_to_json(cable.beta)}});
   return json;
 }
 
@@ -337,22 +362,24 @@ Json to_json(const Topology& topology) {
 }
 
 Topology read_topology(const std::string& path) {
-  const auto refuse = [&](const std::string& why) {
+  const auto refuse = [&](const std::string& why, const std::string& remedy = {}) {
+    const std::string usual = "`rondo topology --json` prints one to start from";
     return Error(ErrorCode::invalid_argument, "cannot use the topology '" + path + "': " + why,
-                 {.remedy = "`rondo topology --json` prints one to start from"});
+                 {.remedy = remedy.empty() ? usual : remedy});
   };
   std::ifstream file(path);
   if (!file || std::filesystem::is_directory(path)) throw refuse("there is no such file to read");
   try {
     Topology topology = topology_from_json(Json::parse(file));
     static_cast<void>(Routes(topology));  // a fabric that does not fit is the file's fault
+    set_cabled_ports(topology);
     return topology;
   } catch (const Json::exception&) {
     throw refuse("it is not JSON, or is cut off");
   } catch (const JsonDefect& defect) {
     throw refuse(defect.what());
   } catch (const Error& error) {
-    throw refuse(error.message());
+    throw refuse(error.message(), error.remedy());
   }
 }
 

@@ -8,6 +8,9 @@
 //    "fabric": {"kind": "fat_tree", "group": 32, "bits_per_second": 6.4e12},
 //    "memory": {"alpha": 3e-7, "beta": 1e-10}, "network": {"alpha": 5e-6}, "gamma": 5e-11}
 //
+// Without a switch: {"kind": "cables", "cables": [{"between": [0, 1], "bits_per_second": 1e10}, ...]}.
+// The fabric's "bits_per_second" is that of cables that do not say theirs; 10 Gbit/s if neither does.
+//
 // "count" hosts are alike. "numbering" is by_host or in_turn; instead "host_of_rank" may name the
 // host of each rank. "socket_of_rank" may name its socket there, -1 where that is unknown. What a
 // file leaves out is as the topology's fields say; "hosts" is needed.

@@ -41,17 +41,18 @@ std::vector<int> parse_hosts(const std::string& text) {
 }
 
 void add_topology_options(CLI::App& command, TopologyInput& input, CLI::Option* ranks) {
-  CLI::Option* const hosts =
-      command
-          .add_option("--hosts", input.hosts,
-                      "the ranks on each host instead of --ranks: 2x4, 3+5, 512x8. Compositions\n"
-                      "such as hierarchical(one_shot,ring) are known then, too")
-          ->excludes(ranks);
-  command
-      .add_option("--topology", input.topology,
-                  "where ranks live, and what links them: what `rondo topology --json` printed")
-      ->excludes(ranks)
-      ->excludes(hosts);
+  CLI::Option* const hosts = command.add_option(
+      "--hosts", input.hosts,
+      std::string("the ranks on each host") + (ranks == nullptr ? "" : " instead of --ranks") +
+          ": 2x4, 3+5, 512x8. Compositions\nsuch as hierarchical(one_shot,ring) are known then, "
+          "too");
+  CLI::Option* const file = command.add_option(
+      "--topology", input.topology,
+      "where ranks live, and what links them: what `rondo topology --json` printed");
+  file->excludes(hosts);
+  if (ranks == nullptr) return;
+  hosts->excludes(ranks);
+  file->excludes(ranks);
 }
 
 std::optional<Topology> topology_of(const TopologyInput& input) {

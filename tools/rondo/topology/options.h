@@ -15,7 +15,8 @@ struct TopologyInput {
   std::string topology{};  ///< a file
 };
 
-/// Adds --hosts and --topology. They exclude each other and `ranks`, whose number they say.
+/// Adds --hosts and --topology. They exclude each other and `ranks`, whose number they say, unless
+/// that is null.
 void add_topology_options(CLI::App& command, TopologyInput& input, CLI::Option* ranks);
 
 /// std::nullopt if neither option was given. Throws Error{invalid_argument}.

@@ -79,6 +79,7 @@ class Picture {
   void switches() {
     const FabricKind kind = topology_.fabric.kind;
     if (kind == FabricKind::torus) return torus();
+    if (kind == FabricKind::cables) return cables();
     int last = 0;
     for (int host = 0; host < shown_; ++host)
       for (std::size_t port = 0; port < ports(host).size(); ++port)
@@ -111,6 +112,23 @@ class Picture {
       extents += (extents.empty() ? "" : " x ") + std::to_string(extent);
     svg_.text({gap, switch_top}, "torus of " + extents + " hosts, " +
                                      speed_text(topology_.fabric.beta) + " between neighbours");
+  }
+
+  /// Each from above one host, at a height of its own, to above the other.
+  void cables() {
+    double height = port_top - 14;
+    double beside = 0;
+    for (const Cable& cable : topology_.fabric.cables) {
+      if (cable.one >= shown_ || cable.other >= shown_) continue;
+      const Point one{left(cable.one) + gap + beside, height};
+      const Point other{left(cable.other) + gap + beside, height};
+      svg_.line({one.x, port_top}, one, blue);
+      svg_.line(one, other, blue);
+      svg_.line(other, {other.x, port_top}, blue);
+      svg_.text({(one.x + other.x) / 2, height - 3}, speed_text(cable.beta), "middle");
+      height = height < core_top + 14 ? port_top - 14 : height - 14;
+      beside = beside > host_width - 3 * gap ? 0 : beside + 7;
+    }
   }
 
   void box(double x, double y, double width, const std::string& words) {

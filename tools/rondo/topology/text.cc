@@ -79,6 +79,16 @@ std::string line_of(const Alike& group) {
   return line + group.cores + "\n" + group.parts;
 }
 
+/// "0-1 10 Gbit/s, 1-2 25 Gbit/s": the first ones.
+std::string cables_text(const std::vector<Cable>& cables) {
+  constexpr std::size_t shown = 12;
+  std::string text;
+  for (std::size_t at = 0; at < std::min(cables.size(), shown); ++at)
+    text += (text.empty() ? "" : ", ") + std::to_string(cables[at].one) + "-" +
+            std::to_string(cables[at].other) + " " + speed_text(cables[at].beta);
+  return cables.size() > shown ? text + ", ..." : text;
+}
+
 std::string fabric_text(const Topology& topology) {
   const Fabric& fabric = topology.fabric;
   const std::string speed = speed_text(fabric.beta);
@@ -97,6 +107,9 @@ std::string fabric_text(const Topology& topology) {
         extents += (extents.empty() ? "" : "x") + std::to_string(extent);
       return "torus of " + extents + " hosts, with " + speed + " between neighbours";
     }
+    case FabricKind::cables:
+      return counted(fabric.cables.size(), "cable") +
+             " between hosts: " + cables_text(fabric.cables);
     default:
       return "one switch: only ports limit";
   }

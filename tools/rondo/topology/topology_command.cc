@@ -71,6 +71,8 @@ Topology planned(const TopologyArguments& arguments) {
          .beta = arguments.port_speed.empty() ? 0 : beta_of(arguments.port_speed, "--port-speed")});
   topology.hosts.assign(sizes.size(), host);
   topology.fabric = {.kind = fabric_by_name(arguments.fabric), .group = arguments.group};
+  if (topology.fabric.kind == FabricKind::cables)
+    reject("--fabric cables does not say which", "a file that --topology reads");
   if (!arguments.fabric_speed.empty())
     topology.fabric.beta = beta_of(arguments.fabric_speed, "--fabric-speed");
   if (!arguments.extents.empty()) topology.fabric.extents = extents_of(arguments.extents);
