@@ -14,14 +14,17 @@ class Unable(Exception):
 class Testbed:
     """A context manager."""
 
-    def __init__(self, ranks_on, rate, ports=1, name=None):
-        """`ranks_on`: how many ranks each host has. `rate`: of each link; None: unlimited."""
+    def __init__(self, ranks_on, rate, ports=1, name=None, cables=None):
+        """`ranks_on`: how many ranks each host has. `rate`: of each link, or of each host's, with commas;
+        None: unlimited. `cables`: "0-1,1-2", instead of a switch."""
         self.ranks_on, self.rate, self.ports = ranks_on, rate, ports
         self.hosts, self.ranks = len(ranks_on), sum(ranks_on)
+        self.cables = cables
         self.name = name or f"bench-{os.getpid()}"
 
     def __enter__(self):
         limit = ["--rate", self.rate] if self.rate else []
+        limit += ["--cables", self.cables] if self.cables else []
         self.run("up", "--hosts", str(self.hosts), *limit, "--interfaces", str(self.ports),
                  "--owner", str(os.getpid()))
         return self

@@ -66,7 +66,7 @@ def require_ability(rate):
     try:
         execute("unshare", "--net", "--uts", "true")
         if rate:
-            limit = " && ".join(f"tc {line}" for line in limits("lo", rate))
+            limit = " && ".join(f"tc {line}" for line in limits("lo", rate.split(",")[0]))
             execute("unshare", "--net", "sh", "-c", limit)
     except Failure as failure:
         raise Unable(f"this kernel or container does not allow it: {failure}") from None
@@ -166,7 +166,8 @@ def require_free(name):
 
 
 def make(name, hosts, interfaces, rate):
-    """Makes a testbed, whose name must be free. On failure it takes down what was made."""
+    """Makes a testbed, whose name must be free. On failure it takes down what was made. `rate`: of
+    all cables, or one for each host, with commas."""
     try:
         make_switches(name, interfaces)
         for host in range(hosts):
@@ -216,9 +217,17 @@ def lay_cables(name, hosts, interfaces):
         batch("ip", f"{name}-h{host}", lines)
 
 
-def limit_cables(name, hosts, interfaces, rate):
+def by_host(rate, hosts):
+    """The rate of each host's cables."""
+    rates = rate.split(",")
+    if len(rates) not in (1, hosts):
+        raise Failure(f"{len(rates)} rates for {hosts} hosts: give one, or one for each")
+    return rates * hosts if len(rates) == 1 else rates
+
+
+def limit_cables(name, hosts, interfaces, rates):
     """Limits cables at both ends: what a host sends, and what all others send to it."""
-    for host in range(hosts):
+    for host, rate in enumerate(by_host(rates, hosts)):
         own = [line for interface in range(interfaces) for line in limits(f"eth{interface}", rate)]
         ports = [line for interface in range(interfaces)
                  for line in limits(f"h{host}-{interface}", rate)]
@@ -298,6 +307,8 @@ def end_processes(namespace):
 def set_cables(name, host, interface, state):
     """"down" pulls the cable out of the switch, "up" puts it in again."""
     ports = ports_of(name, host)
+    if not ports:
+        raise Failure(f"h{host} has no cable to a switch: testbed '{name}' was made with --cables")
     if interface is not None and interface not in ports:
         raise Failure(f"h{host} has no interface eth{interface}, only "
                       + ", ".join(f"eth{number}" for number in ports))

@@ -83,6 +83,31 @@ class Scripts(unittest.TestCase):
         self.assertRegex(self.output("run", "h1", "tc", "class", "show", "dev", "eth0"),
                          r"cburst 8000b")
 
+    def test_each_host_may_have_a_rate_of_its_own(self):
+        if testbed("check", "--rate", "1gbit").returncode == SKIPPED:
+            self.skipTest("no htb in this kernel")
+        self.up("--hosts", "2", "--rate", "1gbit,100mbit")
+        listed = self.output("list")
+        self.assertIn("h0  eth0 10.77.0.1 1Gbit", listed)
+        self.assertIn("h1  eth0 10.77.0.2 100Mbit", listed)
+        self.assertIn("2 rates for 3 hosts", self.refusal("up", "--hosts", "3", "--rate", "1gbit,1gbit",
+                                                          name=PREFIX + "-wrong"))
+
+    def test_without_a_switch_hosts_pass_packets_on(self):
+        self.up("--hosts", "4", "--cables", "0-1,1-2,2-3")
+        hop = self.output("run", "h0", "ip", "route", "get", "10.77.0.4")
+        self.assertIn("via 10.77.0.2 dev c1 src 10.77.0.1", hop)
+        listen = ("import socket; one = socket.create_server(('', 4711)); print('listens', flush=True); "
+                  "print(one.accept()[1][0])")
+        connect = "import socket; socket.create_connection(('h3', 4711), 20)"
+        with subprocess.Popen([TESTBED, "run", "--name", PREFIX, "h3", sys.executable, "-c", listen],
+                              stdout=subprocess.PIPE, text=True) as server:
+            self.assertEqual(server.stdout.readline(), "listens\n")
+            self.output("run", "h0", sys.executable, "-c", connect)
+            self.assertEqual(server.stdout.readline(), "10.77.0.1\n")
+        self.assertIn("h1  eth0 10.77.0.2 cables", self.output("list"))
+        self.assertIn("was made with --cables", self.refusal("cut", "h1"))
+
     def test_limited_links_keep_packets_in_order(self):
         self.assertEqual(network.processor_mask({0, 1}), "3")
         self.assertEqual(network.processor_mask({0, 33, 64}), "1,2,1")
@@ -137,6 +162,10 @@ class Scripts(unittest.TestCase):
                       self.refusal("cut", "h0", "--interface", "3"))
         self.assertIn("give a command", self.refusal("run", "h0"))
         self.assertIn("not a rate such as", self.refusal("up", "--hosts", "1", "--rate", "fast"))
+        for wrong, words in (("0-1", "no way leads from h0"), ("0-1,1-3", "joins no two of the 3 hosts"),
+                             ("0-1,1-2,2-1", "or again"), ("0", "is not pairs of hosts")):
+            self.assertIn(words, self.refusal("up", "--hosts", "3", "--cables", wrong,
+                                              name=PREFIX + "-wrong"))
 
 
 if __name__ == "__main__":
