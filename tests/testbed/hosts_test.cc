@@ -46,6 +46,26 @@ TEST_CASE("data takes the network that RONDO_SOCKET_IFNAME chooses: the other on
   }
 }
 
+TEST_CASE("a job on several hosts runs the schedule that was found for them") {
+  const Testbed testbed(2);
+  const TemporaryFolder folder;
+  const std::string file = folder / "found.schedule";
+  Command search;
+  search.words = {RONDO_PROGRAM, "synthesize", "all_reduce", "--hosts", "2x2",
+                  "-b",          "1M",         "-o",         file};
+  REQUIRE(finish(search).status == 0);
+  for (const bool fits : {true, false}) {
+    Command command = job_on(testbed, 2, 0, {}, everything, fits ? 2 : 1);
+    command.environment = {"RONDO_SCHEDULES=" + file, "RONDO_ALGORITHM=all_reduce:synthesized"};
+    const Result result = finish(command);
+    INFO(result.output << result.error);
+    CHECK((result.status == 0) == fits);
+    CHECK(count_of(result.output, "done ") == (fits ? 4 : 0));
+    CHECK(((result.output + result.error).find("is for 4 ranks, not 2") != std::string::npos) ==
+          !fits);
+  }
+}
+
 TEST_CASE("each host may choose another network where there are routes between them") {
   const Testbed testbed(3, 2);
   Words script{"0:set=RONDO_SOCKET_IFNAME==eth0", "^0:set=RONDO_SOCKET_IFNAME==eth1"};

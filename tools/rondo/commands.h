@@ -12,6 +12,7 @@ void add_explain(CLI::App& program, int& status);
 void add_learn(CLI::App& program);
 void add_simulate(CLI::App& program);
 void add_schedule(CLI::App& program);
+void add_synthesize(CLI::App& program);
 void add_list(CLI::App& program);
 void add_why(CLI::App& program);
 void add_trace(CLI::App& program);

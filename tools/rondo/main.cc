@@ -25,8 +25,9 @@ int command_missing(const CLI::App& program, int argc, char** argv) {
 int main(int argc, char** argv) {
   CLI::App program{
       "Shows how collectives work: explains, verifies and simulates schedules, says how a call\n"
-      "would go on this machine, measures links, shows where the time of a recorded run went, and\n"
-      "shows hosts, ports, RDMA devices and GPUs.\n"
+      "would go on this machine, finds schedules for a cluster, measures links, shows where the "
+      "time\n"
+      "of a recorded run went, and shows hosts, ports, RDMA devices and GPUs.\n"
       "`rondo COMMAND --help` tells more."};
   program.name("rondo");
   program.require_subcommand(1);
@@ -36,6 +37,7 @@ int main(int argc, char** argv) {
   rondo::tool::add_learn(program);
   rondo::tool::add_simulate(program);
   rondo::tool::add_schedule(program);
+  rondo::tool::add_synthesize(program);
   rondo::tool::add_list(program);
   rondo::tool::add_why(program);
   rondo::tool::add_trace(program);

@@ -1,8 +1,11 @@
 #include "tools/rondo/option_checks.h"
 
+#include <unistd.h>
+
 #include <CLI/CLI.hpp>
 #include <cmath>
 #include <cstdlib>
+#include <filesystem>
 
 #include "tools/rondo/arguments.h"
 
@@ -35,6 +38,16 @@ void add_costs(CLI::App& command, Costs& costs, const std::string& whose, CLI::O
   add("--alpha", costs.alpha, "seconds a message");
   add("--beta", costs.beta, "seconds a byte");
   add("--gamma", costs.gamma, "seconds a reduced byte");
+}
+
+void require_folder_of(const char* option, const std::string& path) {
+  if (path.empty()) return;
+  const auto folder = std::filesystem::absolute(path).parent_path();
+  const bool writable =
+      ::access(folder.c_str(), W_OK | X_OK) == 0 && !std::filesystem::is_directory(path);
+  if (!writable)
+    reject("cannot write '" + path + "' (" + option + ")",
+           "a path in a folder that exists and that you may write to");
 }
 
 }  // namespace rondo::tool

@@ -13,6 +13,10 @@ namespace {
 
 constexpr int most_slices_asked = 4096;
 
+/// What a message carries at most over shared memory and TCP together, and over TCP alone.
+constexpr std::size_t shared_slot = std::size_t{64} << 10;
+constexpr std::size_t socket_slot = std::size_t{512} << 10;
+
 }  // namespace
 
 std::uint64_t rough_steps(const Schedule& schedule, std::uint64_t most) {
@@ -65,6 +69,17 @@ int slices_between_hosts(const Schedule& schedule, double bytes, const Topology&
   const double longest = bytes / schedule.layout.chunks() * longest_message(schedule);
   const double slices = std::ceil(longest / static_cast<double>(cut.frame_bytes));
   return static_cast<int>(std::clamp<double>(slices, 1, most_slices));
+}
+
+int slices_as_run(const Schedule& schedule, double bytes, const Topology& topology) {
+  return slices_between_hosts(schedule, bytes, topology,
+                              Hosts(topology).largest() > 1 ? shared_slot : socket_slot);
+}
+
+Simulation simulate_loop_as_run(const Schedule& schedule, double bytes, const Topology& topology,
+                                Costs costs, int calls) {
+  costs.slices = slices_as_run(schedule, bytes, topology);
+  return simulate_loop(schedule, bytes, costs, topology, calls);
 }
 
 std::string costs_text(const Costs& costs) {

@@ -46,6 +46,15 @@ int slices_of(const Schedule& schedule, double bytes, double most_bytes);
 int slices_between_hosts(const Schedule& schedule, double bytes, const Topology& topology,
                          std::size_t slot_bytes);
 
+/// Calls in a loop: then the first and the last no longer matter.
+inline constexpr int looped_calls = 8;
+
+/// What each call takes in a loop of `calls`. Messages are cut as over TCP, into most_slices at most.
+Simulation simulate_loop_as_run(const Schedule& schedule, double bytes, const Topology& topology,
+                                Costs costs = {}, int calls = looped_calls);
+/// The slices of that.
+int slices_as_run(const Schedule& schedule, double bytes, const Topology& topology);
+
 /// "alpha 1e-06 s, beta 1e-10 s/byte, gamma 5e-11 s/byte", or processors' costs instead of beta.
 std::string costs_text(const Costs& costs);
 

@@ -1,5 +1,3 @@
-#include <unistd.h>
-
 #include <CLI/CLI.hpp>
 #include <cstdio>
 #include <memory>
@@ -12,6 +10,7 @@
 #include "tools/rondo/format.h"
 #include "tools/rondo/option_checks.h"
 #include "tools/rondo/predict.h"
+#include "tools/rondo/progress.h"
 #include "tools/rondo/topology/options.h"
 
 namespace rondo::tool {
@@ -34,34 +33,7 @@ struct SimulateInput {
   bool loop = false;
 };
 
-/// What a message carries at most over shared memory and TCP together, and over TCP alone.
-constexpr std::size_t shared_slot = std::size_t{64} << 10;
-constexpr std::size_t socket_slot = std::size_t{512} << 10;
-
-/// Calls in a loop: then the first and the last no longer matter.
-constexpr int looped_calls = 8;
 constexpr std::uint64_t loop_steps = (1 + looped_calls) * most_slices;  ///< for one of a schedule
-
-/// Shows on a terminal what is being simulated, because thousands of ranks take a while. The line
-/// goes when this object does.
-class Progress {
- public:
-  Progress() : shown_(::isatty(STDERR_FILENO) == 1) {}
-  Progress(const Progress&) = delete;
-  Progress& operator=(const Progress&) = delete;
-  ~Progress() {
-    if (shown_) std::fputs("\r\033[K", stderr);
-  }
-
-  void say(const Schedule& schedule) const {
-    if (shown_)
-      std::fprintf(stderr, "\r\033[Ksimulating %s with %d ranks ...", schedule.algorithm.c_str(),
-                   schedule.ranks);
-  }
-
- private:
-  bool shown_;
-};
 
 /// The profile's costs of calls of this size, or those of the command line if there is no profile.
 Costs costs_of(const SimulateInput& arguments, int ranks, double bytes) {
@@ -78,8 +50,7 @@ Simulation simulated(const Schedule& schedule, double bytes, Costs costs, const 
   if (!arguments.slice.empty())
     costs.slices = slices_of(schedule, bytes, parse_bytes(arguments.slice));
   else if (arguments.loop)
-    costs.slices = slices_between_hosts(schedule, bytes, topology,
-                                        Hosts(topology).largest() > 1 ? shared_slot : socket_slot);
+    return simulate_loop_as_run(schedule, bytes, topology, costs);
   if (topology.host.empty()) return simulate(schedule, bytes, costs);
   return arguments.loop ? simulate_loop(schedule, bytes, costs, topology, looped_calls)
                         : simulate(schedule, bytes, costs, topology);
@@ -98,12 +69,12 @@ std::vector<Prediction> predicted(const SimulateInput& arguments, Collective col
              "a file for " + arguments.collective + " and these ranks");
     rows.push_back({.written = script});
   }
-  return predict(rows, topology, arguments.root, bytes,
-                 most_simulated_steps / (arguments.loop ? loop_steps : 1),
-                 [&](const Schedule& schedule) {
-                   progress.say(schedule);
-                   return simulated(schedule, bytes, costs, topology, arguments);
-                 });
+  return predict(
+      rows, topology, arguments.root, bytes,
+      most_simulated_steps / (arguments.loop ? loop_steps : 1), [&](const Schedule& schedule) {
+        progress.say("simulating %s with %d ranks", schedule.algorithm.c_str(), schedule.ranks);
+        return simulated(schedule, bytes, costs, topology, arguments);
+      });
 }
 
 void simulate_on(const SimulateInput& arguments, Collective collective, const Topology& topology,

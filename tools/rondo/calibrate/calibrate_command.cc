@@ -1,12 +1,8 @@
-#include <unistd.h>
-
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
 #include <ctime>
-#include <filesystem>
-#include <fstream>
 #include <memory>
 
 #include "core/topology/measured_costs.h"
@@ -18,6 +14,7 @@
 #include "tools/rondo/calibrate/report.h"
 #include "tools/rondo/commands.h"
 #include "tools/rondo/option_checks.h"
+#include "tools/rondo/page/page.h"
 
 namespace rondo::tool {
 namespace {
@@ -105,26 +102,6 @@ std::string now() {
   return text.data();
 }
 
-void write_text(const std::string& text, const std::string& path) {
-  std::ofstream file(path);
-  file << text;
-  file.close();
-  if (!file)
-    throw Error(ErrorCode::system, "cannot write '" + path + "'",
-                {.remedy = "a path in a folder that exists and that you may write to"});
-}
-
-/// A file that cannot be written is reported before the measuring, not after it.
-void require_folder_of(const char* option, const std::string& path) {
-  if (path.empty()) return;
-  const auto folder = std::filesystem::absolute(path).parent_path();
-  const bool writable =
-      ::access(folder.c_str(), W_OK | X_OK) == 0 && !std::filesystem::is_directory(path);
-  if (!writable)
-    reject("cannot write '" + path + "' (" + option + ")",
-           "a path in a folder that exists and that you may write to");
-}
-
 void show(const std::string& text) {
   std::fputs(text.c_str(), stdout);
   std::fflush(stdout);  // before the next ranks are forked
@@ -155,7 +132,7 @@ std::vector<CheckVerdict> measure_links(const CalibrateOptions& options, Ranks& 
 
 void write_files(const Arguments& arguments, const Profile& profile) {
   if (!arguments.output.empty()) write_profile(profile, arguments.output);
-  if (!arguments.plot.empty()) write_text(plot_svg(profile), arguments.plot);
+  if (!arguments.plot.empty()) write_page(arguments.plot, plot_svg(profile));
 }
 
 /// Empty where only sockets of one machine were measured.

@@ -1,0 +1,73 @@
+#include "tools/rondo/synthesize/text.h"
+
+#include <algorithm>
+
+#include "core/schedule/text.h"
+
+namespace rondo::tool {
+namespace {
+
+/// For which hosts it is, as a condition.
+std::string where(const Topology& topology) {
+  const Hosts hosts(topology);
+  std::string words = "H == " + std::to_string(hosts.count());
+  if (hosts.count() == 1 || hosts.largest() == 1) return words;
+  for (int rank = 0; rank < topology.ranks; ++rank)
+    words += " and host(" + std::to_string(rank) + ") == " + std::to_string(hosts.host_of(rank));
+  return words;
+}
+
+/// The steps of a rank's lane, with their rounds.
+std::string steps_text(const Schedule& schedule, int rank, int lane) {
+  std::string words;
+  int phase = -1;
+  std::int64_t round = -1;
+  Steps steps = schedule.steps(rank, lane);
+  while (const Step* step = steps.next()) {
+    if (step->phase != phase || step->round != round)
+      words += "  phase " + schedule.phases[step->phase] + " round " +
+               std::to_string(step->round + 1) + "\n";
+    phase = step->phase;
+    round = step->round;
+    words += "    " + to_text(*step, schedule.layout) + "\n";
+  }
+  return words;
+}
+
+std::string section(const std::vector<Schedule>& by_root, int rank, int lane) {
+  std::string words;
+  for (const Schedule& schedule : by_root) {
+    if (lane >= schedule.lanes) continue;
+    const std::string steps = steps_text(schedule, rank, lane);
+    if (steps.empty()) continue;
+    words += by_root.size() == 1
+                 ? steps
+                 : " if root == " + std::to_string(schedule.root) + "\n" + steps + " end\n";
+  }
+  if (words.empty()) return words;
+  return "\nrank " + std::to_string(rank) + " lane " + std::to_string(lane) + "\n" + words;
+}
+
+}  // namespace
+
+std::string synthesized_text(const std::vector<Schedule>& by_root, const Topology& topology,
+                             const std::string& name, const std::vector<std::string>& comments) {
+  const Schedule& first = by_root.front();
+  const int lanes = std::ranges::max_element(by_root, {}, &Schedule::lanes)->lanes;
+  std::string text;
+  for (const std::string& comment : comments) text += "# " + comment + "\n";
+  text += "collective " + std::string(rondo::name(first.collective)) + "\nalgorithm " + name +
+          "\nranks " + std::to_string(first.ranks) + "\n";
+  if (by_root.size() > 1) text += "root any\n";
+  if (by_root.size() == 1 && first.root != 0) text += "root " + std::to_string(first.root) + "\n";
+  text += "when " + where(topology) + "\n";
+  if (lanes > 1) text += "lanes " + std::to_string(lanes) + "\n";
+  text += "parts " + std::to_string(first.layout.parts) + "\nphases";
+  for (const std::string& phase : first.phases) text += " " + phase;
+  text += "\n";
+  for (int rank = 0; rank < first.ranks; ++rank)
+    for (int lane = 0; lane < lanes; ++lane) text += section(by_root, rank, lane);
+  return text;
+}
+
+}  // namespace rondo::tool
