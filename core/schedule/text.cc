@@ -39,6 +39,15 @@ std::string label(const Schedule& schedule, const Step& step, int current_phase)
 }
 
 std::string section(const Schedule& schedule, int rank, int lane) {
+  const std::string words = steps_text(schedule, rank, lane);
+  if (words.empty()) return words;
+  return "\nrank " + std::to_string(rank) +
+         (schedule.lanes > 1 ? " lane " + std::to_string(lane) : "") + "\n" + words;
+}
+
+}  // namespace
+
+std::string steps_text(const Schedule& schedule, int rank, int lane) {
   std::string words;
   int phase = -1;
   std::int64_t round = -1;
@@ -49,12 +58,8 @@ std::string section(const Schedule& schedule, int rank, int lane) {
     round = step->round;
     words += "    " + to_text(*step, schedule.layout) + "\n";
   }
-  if (words.empty()) return words;
-  return "\nrank " + std::to_string(rank) +
-         (schedule.lanes > 1 ? " lane " + std::to_string(lane) : "") + "\n" + words;
+  return words;
 }
-
-}  // namespace
 
 std::string to_text(const Step& step, const Layout& layout) {
   const std::string from = chunk_text(step.from, step.operands, layout);

@@ -44,6 +44,9 @@ std::string to_text(const Schedule& schedule);
 /// One step as its line, without label or indentation.
 std::string to_text(const Step& step, const Layout& layout);
 
+/// The steps of a rank in one lane with their labels, as they stand in a section; empty if there are none.
+std::string steps_text(const Schedule& schedule, int rank, int lane);
+
 /// `source` names the text in errors, e.g. a file name. Throws Error{invalid_argument} with line,
 /// column and what was expected there, and for a text that is for several numbers of ranks. Whether
 /// the schedule is right is verify()'s business.

@@ -124,7 +124,7 @@ function(rondo_program name)
   target_link_libraries(${name} PRIVATE rondo_flags rondo ${ARG_LIBRARIES})
   set_target_properties(${name} PROPERTIES INSTALL_RPATH "$ORIGIN/../${CMAKE_INSTALL_LIBDIR}")
   if(RONDO_INSTALL AND NOT ARG_INTERNAL)
-    install(TARGETS ${name} RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
+    install(TARGETS ${name} RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR} COMPONENT programs)
   endif()
 endfunction()
 

@@ -2,6 +2,7 @@
 
 import os
 import pathlib
+import re
 import shutil
 import sysconfig
 
@@ -53,19 +54,30 @@ def bindings(sources, pybind11):
 
 
 class WithLibrary(build_py):
-    """Adds rondo's libnccl.so.2 to the package, for rondo.activate."""
+    """Adds rondo's libnccl.so.2 to the package, for rondo.activate, and rondorun if it was built."""
 
     def run(self):
         super().run()
-        place = pathlib.Path(self.build_lib) / "rondo/nccl"
-        place.mkdir(parents=True, exist_ok=True)
-        shutil.copy(built("nccl/libnccl.so.2"), place)
+        package = pathlib.Path(self.build_lib) / "rondo"
+        launcher = pathlib.Path(built("librondo.a")).parents[1] / "bin/rondorun"
+        for folder, path in (("nccl", built("nccl/libnccl.so.2")), ("bin", launcher)):
+            (package / folder).mkdir(parents=True, exist_ok=True)
+            if pathlib.Path(path).exists():
+                shutil.copy(path, package / folder)
+
+
+def version():
+    """That of the library."""
+    project = (REPOSITORY / "CMakeLists.txt").read_text()
+    return re.search(r"^project\(rondo VERSION ([0-9.]+)", project, re.M)[1]
 
 
 def describe(**more):
     """The arguments of setup() that both packages share."""
-    common = {"name": "rondo", "version": "0.1.0", "python_requires": ">=3.9",
+    common = {"name": "rondo", "version": version(), "python_requires": ">=3.9",
               "packages": ["rondo"], "package_dir": {"rondo": os.path.relpath(FOLDER / "rondo")},
               "description": "collective communication for numpy arrays and torch tensors"}
-    return common | more | {"cmdclass": {"build_py": WithLibrary, "build_ext": build_ext}
-                            | more.get("cmdclass", {})}
+    scripts = {"console_scripts": ["rondorun = rondo.rondorun:main"]}
+    return common | more | {
+        "entry_points": scripts | more.get("entry_points", {}),
+        "cmdclass": {"build_py": WithLibrary, "build_ext": build_ext} | more.get("cmdclass", {})}

@@ -17,23 +17,6 @@ std::string where(const Topology& topology) {
   return words;
 }
 
-/// The steps of a rank's lane, with their rounds.
-std::string steps_text(const Schedule& schedule, int rank, int lane) {
-  std::string words;
-  int phase = -1;
-  std::int64_t round = -1;
-  Steps steps = schedule.steps(rank, lane);
-  while (const Step* step = steps.next()) {
-    if (step->phase != phase || step->round != round)
-      words += "  phase " + schedule.phases[step->phase] + " round " +
-               std::to_string(step->round + 1) + "\n";
-    phase = step->phase;
-    round = step->round;
-    words += "    " + to_text(*step, schedule.layout) + "\n";
-  }
-  return words;
-}
-
 std::string section(const std::vector<Schedule>& by_root, int rank, int lane) {
   std::string words;
   for (const Schedule& schedule : by_root) {

@@ -1,0 +1,27 @@
+# `cpack` in a build folder: Debian packages of what `cmake --install` installs.
+#   rondo          the programs
+#   librondo-dev   the library, its headers, and what finds them
+#   rondo-nccl     libnccl.so.2 and nccl.h, in folders of their own
+set(CPACK_GENERATOR DEB)
+set(CPACK_PACKAGE_NAME rondo)
+set(CPACK_PACKAGE_VENDOR rondo)
+set(CPACK_PACKAGE_CONTACT "rondo's developers")
+set(CPACK_PACKAGING_INSTALL_PREFIX /usr)
+set(CPACK_PACKAGE_DIRECTORY ${PROJECT_BINARY_DIR}/packages)
+set(CPACK_RESOURCE_FILE_LICENSE ${PROJECT_SOURCE_DIR}/LICENSE)
+set(CPACK_STRIP_FILES ON)
+
+set(CPACK_COMPONENTS_ALL programs dev nccl)
+set(CPACK_DEB_COMPONENT_INSTALL ON)
+set(CPACK_DEBIAN_FILE_NAME DEB-DEFAULT)
+set(CPACK_DEBIAN_PACKAGE_SECTION devel)
+set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS ON)   # Depends: as dpkg-shlibdeps says
+set(CPACK_DEBIAN_PROGRAMS_PACKAGE_NAME rondo)
+set(CPACK_DEBIAN_DEV_PACKAGE_NAME librondo-dev)
+set(CPACK_DEBIAN_DEV_PACKAGE_DEPENDS "libhwy-dev, libsodium-dev, libisal-dev")
+set(CPACK_DEBIAN_NCCL_PACKAGE_NAME rondo-nccl)
+set(CPACK_COMPONENT_PROGRAMS_DESCRIPTION
+  "Collective communication: launcher, benchmarks, trainer, and a program that explains schedules")
+set(CPACK_COMPONENT_DEV_DESCRIPTION "Collective communication: library and headers for C++")
+set(CPACK_COMPONENT_NCCL_DESCRIPTION "rondo's library with NCCL's API, for programs that ask for it by path")
+include(CPack)
