@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdio>
 #include <fstream>
+#include <sstream>
 
 #include "core/schedule/script.h"
 #include "core/schedule/verify.h"
@@ -267,8 +268,8 @@ TEST_CASE("the search finds the same again, and keeps the pieces that it is told
   const Synthesized other = synthesize(input, topology, network);
   CHECK(one.schedule.layout.parts == 3);
   CHECK(one.tried == other.tried);
-  CHECK(synthesized_text({one.schedule}, topology, "x", {}) ==
-        synthesized_text({other.schedule}, topology, "x", {}));
+  CHECK(synthesized_text({one.schedule}, topology, {.name = "x"}) ==
+        synthesized_text({other.schedule}, topology, {.name = "x"}));
 }
 
 TEST_CASE("the text serves these hosts alone, and every root") {
@@ -276,10 +277,12 @@ TEST_CASE("the text serves these hosts alone, and every root") {
     std::vector<Schedule> by_root;
     for (int root = 0; root < topology.ranks; ++root)
       by_root.push_back(woven(broadcast, topology, root, 2, 0, {1 + root % 2}));
-    const std::string text = synthesized_text(by_root, topology, "mine", {"a comment"});
+    const std::string text = synthesized_text(by_root, topology, {{"a comment"}, "mine", "64..4K"});
     const Script script = parse_script(text);
     CHECK(script.algorithm() == "mine");
     CHECK(script.for_any_root());
+    CHECK(script.for_bytes(4096));
+    CHECK_FALSE(script.for_bytes(63));
     CHECK(script.unfit(topology).empty());
     CHECK_FALSE(script.unfit(on_hosts({4, topology.ranks}, Numbering::by_host)).empty());
     CHECK(script.unfit(on_hosts(std::vector<int>(at(topology.ranks), 1), Numbering::by_host))
@@ -289,7 +292,7 @@ TEST_CASE("the text serves these hosts alone, and every root") {
     for (int root = 0; root < topology.ranks; ++root)
       CHECK(script.build_right(topology, root).root == root);
     const Schedule one = woven(Collective::reduce, topology, 1, 2, 0, {1});
-    CHECK(parse_script(synthesized_text({one}, topology, "r", {})).only_root(topology) == 1);
+    CHECK(parse_script(synthesized_text({one}, topology, {.name = "r"})).only_root(topology) == 1);
   }
 }
 
@@ -308,6 +311,17 @@ TEST_CASE("rondo synthesize writes what other commands read") {
   CAPTURE(simulated.output);
   CHECK(simulated.status == 0);
   CHECK(simulated.says("  mine "));
+  // Where it is faster, it says for which calls.
+  const test::Run faster =
+      run_rondo("broadcast --topology '" MISSING_CABLE "' -b 1M -o '" + path + "'");
+  CAPTURE(faster.output);
+  std::ostringstream text;
+  text << std::ifstream(path).rdbuf();
+  const Script script = parse_script(text.str());
+  CHECK(faster.says("for calls of "));
+  CHECK(script.for_bytes(1 << 20));
+  CHECK(script.for_bytes(1 << 28));
+  CHECK_FALSE(script.for_bytes(8));
   // For one root, no call takes it.
   const test::Run one = run_rondo("reduce --hosts 2+1 --root 1 -b 64K -o '" + path + "'");
   CAPTURE(one.output);

@@ -2,6 +2,7 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cctype>
+#include <cmath>
 #include <cstdio>
 #include <memory>
 
@@ -22,7 +23,10 @@ namespace rondo::tool {
 namespace {
 
 constexpr int most_synthesized_ranks = 64;
-constexpr int most_with_all_roots = 16;         ///< a search and a section of the text for each
+constexpr int most_with_all_roots = 16;  ///< a search and a section of the text for each
+constexpr double smallest_size = 8;
+constexpr double size_step = 4;
+constexpr double largest_size = 1 << 28;        ///< what is faster there stays so
 constexpr std::size_t most_messages = 1 << 14;  ///< of all roots: the text stays short enough
 constexpr std::size_t most_text = std::size_t{1} << 20;  ///< that a job takes
 
@@ -131,6 +135,21 @@ Bound bound_of(const Task& task) {
   return bound;
 }
 
+/// The calls for which it is faster, as a text says them: from this size up and down.
+std::string sizes_of(const Task& task, const std::vector<Schedule>& by_root) {
+  const auto is_faster = [&](double bytes) {
+    Task other = task;
+    other.bytes = bytes;
+    return slowest(other, by_root) < best_rival(other).seconds;
+  };
+  double least = std::floor(task.bytes);
+  double most = least;
+  while (least >= size_step * smallest_size && is_faster(std::floor(least / size_step)))
+    least = std::floor(least / size_step);
+  while (most < largest_size && is_faster(most * size_step)) most *= size_step;
+  return format("%.0f..", least) + (most < largest_size ? format("%.0f", most) : "");
+}
+
 std::string ratio(double seconds, double other) {
   return other > 0 ? format("%.2f", seconds / other) : "-";
 }
@@ -141,6 +160,7 @@ struct Result {
   int tried = 0;
   Rival rival{};
   Bound bound{};
+  std::string sizes{};  ///< for which it is faster
 
   bool is_faster() const { return seconds < rival.seconds * 0.99; }
 };
@@ -165,7 +185,8 @@ void report(const Task& task, const Result& result) {
               result.is_faster() ? "" : "; rondo's own does as well");
 }
 
-void write(const std::string& path, const std::string& text, bool faster, bool for_calls) {
+void write(const std::string& path, const std::string& text, const std::string& sizes,
+           bool for_calls) {
   if (text.size() > most_text)
     reject("the text would have " + size_text(static_cast<double>(text.size())) +
                ", more than a job takes",
@@ -174,8 +195,11 @@ void write(const std::string& path, const std::string& text, bool faster, bool f
   std::printf("verified, and written to %s", path.c_str());
   if (!for_calls)
     std::printf(" for tools, such as rondo explain --file; no call takes a text for one root\n");
+  else if (sizes.empty())
+    std::printf("\n");
   else
-    std::printf(faster ? ": run it with RONDO_SCHEDULES=%s\n" : "\n", path.c_str());
+    std::printf(", for calls of %s bytes: run it with RONDO_SCHEDULES=%s\n", sizes.c_str(),
+                path.c_str());
 }
 
 void run(const SynthesizeInput& input) {
@@ -192,17 +216,20 @@ void run(const SynthesizeInput& input) {
     result.seconds = slowest(task, by_root);
     result.rival = best_rival(task);
     result.bound = bound_of(task);
+    if (result.is_faster()) result.sizes = sizes_of(task, by_root);
   }
   report(task, result);
   const std::string text = synthesized_text(
-      by_root, task.topology, input.name,
-      {"By rondo synthesize " + input.collective + " for calls of " + bytes_text(task.bytes) + ".",
-       "Predicted: " + format("%.4g us; %s: %.4g us.", result.seconds * 1e6,
-                              result.rival.name.c_str(), result.rival.seconds * 1e6)});
+      by_root, task.topology,
+      {{"By rondo synthesize " + input.collective + " for calls of " + bytes_text(task.bytes) + ".",
+        "Predicted: " + format("%.4g us; %s: %.4g us.", result.seconds * 1e6,
+                               result.rival.name.c_str(), result.rival.seconds * 1e6)},
+       input.name,
+       result.sizes});
   const Script script = parse_script(text, "the text");
   for (const Schedule& schedule : by_root)  // what programs will read
     static_cast<void>(script.build_right(task.topology, schedule.root));
-  if (!input.output.empty()) write(input.output, text, result.is_faster(), script.for_any_root());
+  if (!input.output.empty()) write(input.output, text, result.sizes, script.for_any_root());
 }
 
 }  // namespace

@@ -34,16 +34,17 @@ std::string section(const std::vector<Schedule>& by_root, int rank, int lane) {
 }  // namespace
 
 std::string synthesized_text(const std::vector<Schedule>& by_root, const Topology& topology,
-                             const std::string& name, const std::vector<std::string>& comments) {
+                             const TextHead& head) {
   const Schedule& first = by_root.front();
   const int lanes = std::ranges::max_element(by_root, {}, &Schedule::lanes)->lanes;
   std::string text;
-  for (const std::string& comment : comments) text += "# " + comment + "\n";
-  text += "collective " + std::string(rondo::name(first.collective)) + "\nalgorithm " + name +
+  for (const std::string& comment : head.comments) text += "# " + comment + "\n";
+  text += "collective " + std::string(name(first.collective)) + "\nalgorithm " + head.name +
           "\nranks " + std::to_string(first.ranks) + "\n";
   if (by_root.size() > 1) text += "root any\n";
   if (by_root.size() == 1 && first.root != 0) text += "root " + std::to_string(first.root) + "\n";
   text += "when " + where(topology) + "\n";
+  if (!head.sizes.empty()) text += "sizes " + head.sizes + "\n";
   if (lanes > 1) text += "lanes " + std::to_string(lanes) + "\n";
   text += "parts " + std::to_string(first.layout.parts) + "\nphases";
   for (const std::string& phase : first.phases) text += " " + phase;
