@@ -41,11 +41,12 @@ std::vector<int> parse_hosts(const std::string& text) {
 }
 
 void add_topology_options(CLI::App& command, TopologyInput& input, CLI::Option* ranks) {
+  const std::string compositions =
+      " instead of --ranks: 2x4, 3+5, 512x8. Compositions\n"
+      "such as hierarchical(one_shot,ring) are known then, too";
   CLI::Option* const hosts = command.add_option(
       "--hosts", input.hosts,
-      std::string("the ranks on each host") + (ranks == nullptr ? "" : " instead of --ranks") +
-          ": 2x4, 3+5, 512x8. Compositions\nsuch as hierarchical(one_shot,ring) are known then, "
-          "too");
+      "the ranks on each host" + (ranks == nullptr ? ": 2x4, 3+5" : compositions));
   CLI::Option* const file = command.add_option(
       "--topology", input.topology,
       "where ranks live, and what links them: what `rondo topology --json` printed");
