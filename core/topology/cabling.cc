@@ -42,12 +42,13 @@ Neighbours neighbours_of(const std::vector<Cable>& cables, int hosts) {
 
 }  // namespace
 
-Cabling::Cabling(const std::vector<Cable>& cables, int hosts) : hosts_(hosts) {
+Cabling::Cabling(const std::vector<Cable>& cables, int hosts) {
   if (hosts > most_hosts)
     refuse_cables("cables between " + std::to_string(hosts) + " hosts",
                   "at most " + std::to_string(most_hosts) + ", or another fabric");
   const Neighbours neighbours = neighbours_of(cables, hosts);
-  hops_.resize(static_cast<std::size_t>(hosts) * static_cast<std::size_t>(hosts));
+  const auto count = static_cast<std::size_t>(hosts);
+  hops_.assign(count, std::vector<Hop>(count));
   for (int from = 0; from < hosts; ++from) {
     std::vector<int> reached{from};  // nearest first
     for (std::size_t at = 0; at < reached.size(); ++at) {

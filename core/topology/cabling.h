@@ -24,13 +24,13 @@ class Cabling {
     int link = -1;  ///< from there
   };
   Hop& hop(int from, int to) {
-    return hops_[static_cast<std::size_t>(from) * static_cast<std::size_t>(hosts_) +
-                 static_cast<std::size_t>(to)];
+    return hops_[static_cast<std::size_t>(from)][static_cast<std::size_t>(to)];
   }
-  const Hop& hop(int from, int to) const { return const_cast<Cabling*>(this)->hop(from, to); }
+  const Hop& hop(int from, int to) const {
+    return hops_[static_cast<std::size_t>(from)][static_cast<std::size_t>(to)];
+  }
 
-  int hosts_ = 0;
-  std::vector<Hop> hops_{};  ///< by host, then by host
+  std::vector<std::vector<Hop>> hops_{};  ///< by host, then by host
 };
 
 /// Where cables are all that there is: a port whose speed is not known gets that of all cables of its

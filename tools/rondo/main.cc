@@ -24,10 +24,11 @@ int command_missing(const CLI::App& program, int argc, char** argv) {
 
 int main(int argc, char** argv) {
   CLI::App program{
-      "Shows how collectives work: explains, verifies and simulates schedules, says how a call\n"
-      "would go on this machine, finds schedules for a cluster, measures links, shows where the "
-      "time\n"
-      "of a recorded run went, and shows hosts, ports, RDMA devices and GPUs.\n"
+      "Shows how collectives work: explains, verifies and simulates schedules, and finds new "
+      "ones.\n"
+      "Says how a call would go on this machine, measures links, shows where the time of a "
+      "recorded\n"
+      "run went, and shows hosts, ports, RDMA devices and GPUs.\n"
       "`rondo COMMAND --help` tells more."};
   program.name("rondo");
   program.require_subcommand(1);

@@ -44,7 +44,7 @@ class Relaxation {
   }
 
  private:
-  /// Of resources that nothing can load, 0.
+  /// Of resources that nothing loads now, 0.
   Loads prices() const {
     const double sharpness = first_sharpness + sweep_ / 30.0;  // faster, and prices swing
     const double most = largest(sum_);

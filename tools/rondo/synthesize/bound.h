@@ -14,7 +14,7 @@ struct Bound {
   double reached = 0;   ///< there are trees that take that: `at_least` could not be higher
 };
 
-/// The two are 2 % apart or less, unless that would take minutes.
+/// The two are 2 % apart or less, unless that takes too many rounds: for many ranks it may be 10 %.
 Bound bound_of_trees(const Network& network, const std::vector<Demand>& demands);
 
 }  // namespace rondo::tool

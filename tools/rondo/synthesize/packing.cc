@@ -6,8 +6,6 @@
 #include <cmath>
 #include <random>
 
-#include "tools/rondo/arguments.h"
-
 namespace rondo::tool {
 namespace {
 
