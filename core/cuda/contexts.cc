@@ -66,15 +66,6 @@ SharedContext primary_if_there(int device) {
   return retain_primary(device);
 }
 
-void keep_for_good(const SharedContext& context) {
-  const Release* const release = std::get_deleter<Release>(context);
-  if (release == nullptr) return;  // the program's own
-  const std::scoped_lock lock(changing());
-  Context same = nullptr;
-  check(driver().device_primary_ctx_retain(&same, release->device),
-        "cuDevicePrimaryCtxRetain of device " + std::to_string(release->device));
-}
-
 unsigned long long number_of(Context context) {
   const Driver& cuda = driver();
   unsigned long long number = 0;

@@ -21,10 +21,6 @@ SharedContext retain_primary(int device);
 /// The same; null where CUDA is not initialised, or the driver lacks what device calls need.
 SharedContext primary_if_there(int device);
 
-/// From now on the context stays until the process ends, and with it all memory that was taken in
-/// it. Nothing happens to a borrowed one. Thread-safe. Throws CudaError.
-void keep_for_good(const SharedContext& context);
-
 /// Tells a context from all others of this process, also from one that had its address before; 0
 /// where the driver is older than CUDA 12, and knows none. Thread-safe. Throws CudaError.
 unsigned long long number_of(Context context);

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "core/base/archive.h"
+#include "core/base/awake.h"
 #include "core/base/log.h"
 #include "core/base/threads.h"
 #include "core/cuda/links.h"
@@ -312,14 +313,26 @@ bool StagingHeap::is_read() const {
   return false;
 }
 
-void StagingHeap::keep() {
+void StagingHeap::wait_for_peers(bool failed, bool is_written) const {
+  constexpr std::chrono::seconds most_patience{5};
+  AwakeClock clock;  // time when this process stood still does not count
+  const auto begin = clock.now();
+  bool told = false;
+  for (; is_read(); std::this_thread::sleep_for(std::chrono::milliseconds(20))) {
+    if (!failed || told || clock.now() - begin < most_patience) continue;
+    if (!is_written) return;
+    tell_kept();
+    told = true;
+  }
+}
+
+void StagingHeap::tell_kept() const {
   log(LogLevel::info, rank_,
       std::to_string(bytes()) +
-          " bytes of device memory stay taken until this process ends: a rank that lives has not "
-          "ended this communicator, and its kernels may write there",
+          " bytes of device memory stay taken until all ranks end this communicator: the kernels "
+          "of "
+          "one that lives may write there",
       LogSubsystem::destroy);
-  cuda::keep_for_good(context_);  // its memory would go with it
-  leave_memory();
 }
 
 void StagingHeap::leave_memory() {

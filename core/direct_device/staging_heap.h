@@ -82,10 +82,9 @@ class StagingHeap {
   void close();
   /// Call it before close() where no stream of this rank needs anything of this heap any more.
   void finish() { is_done_ = true; }
-  /// Whether a peer that lives may still map the own halves.
-  bool is_read() const;
-  /// This rank's memory stays the process's until its end: a peer may still write there.
-  void keep();
+  /// Until no peer that lives may still map the own halves. After a failure it waits 5 s at most,
+  /// unless kernels of the peers may write there.
+  void wait_for_peers(bool failed, bool is_written) const;
   /// Takes the place of close() when the context is gone, with all that this had in it. The driver
   /// may give the addresses out anew, so they must not be touched any more.
   void abandon();
@@ -103,6 +102,9 @@ class StagingHeap {
   /// Takes this rank's memory, and says by what others reach it.
   void take_memory(Offer& mine);
   Exported take_segment();
+  /// Whether a peer that lives may still map the own halves.
+  bool is_read() const;
+  void tell_kept() const;
   /// Does not give the memory back.
   void leave_memory();
   /// Says what the others need to map what this rank has.

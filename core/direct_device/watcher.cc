@@ -2,7 +2,6 @@
 
 #include <atomic>
 
-#include "core/base/awake.h"
 #include "core/base/log.h"
 #include "core/base/threads.h"
 #include "core/direct_device/disagreements.h"
@@ -17,7 +16,6 @@ using Clock = std::chrono::steady_clock;
 /// the whole communicator is aborted.
 constexpr milliseconds before_abort{1000};
 /// How long memory is kept for a peer of a failed communicator that may still read it.
-constexpr milliseconds most_patience_with_readers{5000};
 
 /// A fingerprint of the same call between devices, or by the host's memory.
 std::uint64_t mark(std::uint64_t fingerprint, bool on_device) {
@@ -168,13 +166,15 @@ std::optional<Error> Watcher::failure() const {
 }
 
 void Watcher::rethrow_failure() {
+  const auto failure = this->failure();
+  if (!failure) return;
   std::exception_ptr thrown;
   {
     const std::scoped_lock lock(mutex_);
-    thrown = failing_.thrown;
+    thrown = failing_.thrown;  // looked at last: it is set together with the failure, or never
   }
   if (thrown) std::rethrow_exception(thrown);
-  if (const auto failure = this->failure()) throw Error(*failure);
+  throw Error(*failure);
 }
 
 void Watcher::fail(const Error& error) {
@@ -363,9 +363,7 @@ void Watcher::spread(const Error& failure) {
   failing_.spread = true;
 }
 
-/// This rank's memory is freed when the peers have let go of it, or are dead. After a failure,
-/// memory that they only read is freed in the end all the same, but never memory that their kernels
-/// may write.
+/// This rank's memory is freed when the peers have let go of it.
 void Watcher::give_memory_back(std::shared_ptr<void> owner) {
   try {
     const bool failed = failure().has_value();
@@ -381,11 +379,7 @@ void Watcher::give_memory_back(std::shared_ptr<void> owner) {
       executor_.reset();
       heap_->close();
     }
-    AwakeClock clock;  // time when this process stood still does not count
-    const auto begin = clock.now();
-    while (heap_->is_read() && (!failed || clock.now() - begin < most_patience_with_readers))
-      std::this_thread::sleep_for(longest_nap);
-    if (is_written && heap_->is_read()) heap_->keep();
+    heap_->wait_for_peers(failed, is_written);
     const cuda::CurrentContext current(heap_->context());
     watch_.reset();
     heap_.reset();

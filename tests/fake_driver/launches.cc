@@ -215,9 +215,9 @@ int cuLaunchKernel(Function function, unsigned blocks_x, unsigned blocks_y, unsi
     return put_kernel(stream, *function,
                       train_work(function->train_kernel, arguments[0], blocks_x * threads));
   if (function->resident_kernel >= 0)
-    return put_kernel(stream, *function,
-                      resident_work(function->resident_kernel, arguments[0], blocks_x,
-                                    function->context->device));
+    return put_kernel(
+        stream, *function,
+        resident_work(function->resident_kernel, arguments[0], blocks_x, function->context));
   auto pieces = std::make_shared<Pieces>(*static_cast<const Pieces*>(arguments[0]));
   const std::size_t element_bytes = bytes_of_kernel(function->combining);
   if (!translate_all(*pieces, element_bytes, blocks_y, function->context->device))
@@ -228,7 +228,9 @@ int cuLaunchKernel(Function function, unsigned blocks_x, unsigned blocks_y, unsi
       break_context(context, misaligned_address);
     });
   }
-  return put_kernel(stream, *function, [=] {
+  return put_kernel(stream, *function, [=, context = function->context] {
+    const Touch touch(context);
+    if (!touch.works()) return;
     const Access access("a kernel", touched_by(*pieces, element_bytes, blocks_y));
     ++state().launches;
     runs[function->combining](*pieces, grid);

@@ -20,11 +20,12 @@ std::atomic<std::uint32_t>& threads() {
   return threads;
 }
 
-/// Blocks that wait for others on each device.
+/// Blocks that wait for others on each device, and what ends them.
 struct Running {
   std::mutex mutex{};
   std::condition_variable changed{};
-  std::array<unsigned, 8> blocks{};  ///< by device; under mutex
+  std::array<unsigned, 8> blocks{};                                    ///< by device; under mutex
+  std::vector<std::pair<cuda::Context, device::Control*>> launches{};  ///< under mutex
 };
 
 Running& running() {
@@ -35,16 +36,21 @@ Running& running() {
 /// A launch's place on its device.
 class Place {
  public:
-  Place(int device, unsigned blocks) : mine_(running().blocks[static_cast<std::size_t>(device)]) {
+  Place(cuda::Context context, unsigned blocks, device::Control& control)
+      : mine_(running().blocks[static_cast<std::size_t>(context->device)]),
+        launch_(context, &control) {
     std::unique_lock lock(running().mutex);
     constexpr unsigned most = resident_blocks * processors;
     running().changed.wait(lock, [&] { return mine_ + blocks <= most; });
     mine_ += blocks;
     taken_ = blocks;
+    running().launches.push_back(launch_);
   }
   ~Place() {
     const std::scoped_lock lock(running().mutex);
     mine_ -= taken_;
+    auto& launches = running().launches;
+    launches.erase(std::ranges::find(launches, launch_));
     running().changed.notify_all();
   }
   Place(const Place&) = delete;
@@ -53,6 +59,7 @@ class Place {
  private:
   unsigned& mine_;
   unsigned taken_ = 0;
+  const std::pair<cuda::Context, device::Control*> launch_;
 };
 
 /// The arenas as the fake reaches them.
@@ -77,7 +84,8 @@ std::shared_ptr<Arenas> find_arenas(std::byte* const* table, const device::Arena
   return there ? arenas : nullptr;
 }
 
-Work small_work(SmallCall call, unsigned blocks, int device) {
+Work small_work(SmallCall call, unsigned blocks, cuda::Context context) {
+  const int device = context->device;
   const auto arenas = find_arenas(call.arenas, call.arena, device);
   const std::size_t bytes = call.count * size_of(call.recipe.type);
   if (arenas == nullptr || !translate_pointer(call.input, bytes, device) ||
@@ -88,7 +96,9 @@ Work small_work(SmallCall call, unsigned blocks, int device) {
   if (scalar != nullptr && !translate_pointer(scalar, 1, device)) return {};
   call.arenas = arenas->data();
   return [=, kept = arenas] {
-    const Place place(device, blocks);
+    const Place place(context, blocks, *call.control);
+    const Touch touch(context);
+    if (!touch.works()) return;
     ++state().resident_launches;
     run_teams(blocks, threads().load(std::memory_order_relaxed),
               [&](HostTeam& team, std::uint32_t block) { run_small(team, call, block); });
@@ -101,7 +111,8 @@ void translate_or_drop(Pointer& pointer, int device) {
   if (!translate_pointer(pointer, 1, device)) pointer = nullptr;
 }
 
-Work program_work(RankContext call, unsigned blocks, int device) {
+Work program_work(RankContext call, unsigned blocks, cuda::Context context) {
+  const int device = context->device;
   const auto arenas = find_arenas(call.arenas, call.sizes.arena, device);
   if (arenas == nullptr ||
       !translate_pointer(call.program, sizeof(device::DeviceProgram), device) ||
@@ -114,7 +125,9 @@ Work program_work(RankContext call, unsigned blocks, int device) {
   translate_or_drop(call.scratch, device);
   call.arenas = arenas->data();
   return [=, kept = arenas] {
-    const Place place(device, blocks);
+    const Place place(context, blocks, *call.control);
+    const Touch touch(context);
+    if (!touch.works()) return;
     ++state().resident_launches;
     run_teams(
         blocks, threads().load(std::memory_order_relaxed),
@@ -131,9 +144,17 @@ int resident_kernel(const char* name) {
   return found == names.end() ? -1 : static_cast<int>(found - names.begin());
 }
 
-Work resident_work(int kernel, const void* argument, unsigned blocks, int device) {
-  if (kernel == 0) return small_work(*static_cast<const SmallCall*>(argument), blocks, device);
-  return program_work(*static_cast<const RankContext*>(argument), blocks, device);
+Work resident_work(int kernel, const void* argument, unsigned blocks, cuda::Context context) {
+  if (kernel == 0) return small_work(*static_cast<const SmallCall*>(argument), blocks, context);
+  return program_work(*static_cast<const RankContext*>(argument), blocks, context);
+}
+
+void end_resident_kernels(cuda::Context context) {
+  const std::scoped_lock lock(running().mutex);
+  for (const auto& [its_context, control] : running().launches) {
+    // relaxed: it brings no data. Partner: the kernels' looks at it (kernels/device/wait.h).
+    if (its_context == context) std::atomic_ref(control->abort).store(1, std::memory_order_relaxed);
+  }
 }
 
 }  // namespace rondo::test

@@ -100,6 +100,23 @@ struct CUctx_st {
   std::atomic<int> touching{0};  ///< pieces of work that may reach memory just now
 };
 
+namespace rondo::test {
+
+/// While it lives, and if the context works, a stream of the context may reach memory.
+class Touch {
+ public:
+  explicit Touch(cuda::Context context) : context_(context) { ++context_->touching; }
+  ~Touch() { --context_->touching; }
+  Touch(const Touch&) = delete;
+  Touch& operator=(const Touch&) = delete;
+  bool works() const { return context_->failure == 0; }
+
+ private:
+  cuda::Context context_;
+};
+
+}  // namespace rondo::test
+
 struct CUevent_st {
   // Under the driver's mutex.
   rondo::test::SharedToken newest{};                    ///< record outside captures

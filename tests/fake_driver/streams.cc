@@ -12,23 +12,11 @@
 #include <thread>
 
 #include "tests/fake_driver/accesses.h"
+#include "tests/fake_driver/resident_kernels.h"
 #include "tests/fake_driver/state.h"
 
 namespace rondo::test {
 namespace {
-
-/// While it lives, and if the context works, a stream of the context may reach memory.
-class Touch {
- public:
-  explicit Touch(cuda::Context context) : context_(context) { ++context_->touching; }
-  ~Touch() { --context_->touching; }
-  Touch(const Touch&) = delete;
-  Touch& operator=(const Touch&) = delete;
-  bool works() const { return context_->failure == 0; }
-
- private:
-  cuda::Context context_;
-};
 
 /// All streams that were not destroyed. Those of contexts that are gone never are, nor is this.
 struct Streams {
@@ -384,6 +372,9 @@ void fake_renew_context(Context context) {
 
 void fake_break_context(Context context, int status) {
   break_context(context, status);
-  while (context->touching > 0) std::this_thread::yield();
+  while (context->touching > 0) {
+    end_resident_kernels(context);
+    std::this_thread::yield();
+  }
 }
 }

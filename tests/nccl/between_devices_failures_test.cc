@@ -140,8 +140,8 @@ TEST_CASE("every call says that a context has broken, and the other rank's calls
     for (const ncclComm_t comm : comms) expect(ncclCommAbort(comm));
   }
   fake_lose_memory(5);  // as it goes with the context
-  fake_renew_context(breaks);
   expect_blocks(blocks);
+  fake_renew_context(breaks);
 }
 
 TEST_CASE("ranks with a context that has broken before make no communicator, and all learn of it",

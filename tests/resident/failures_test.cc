@@ -163,6 +163,19 @@ TEST_CASE("pinned memory is given back in its context where the ranks' meeting f
   CHECK(fake_violations() == 0);
 }
 
+TEST_CASE("memory where a living rank's kernels may write stays when its owner has failed") {
+  if (RONDO_WITH_KERNELS == 0) return;
+  while (fake_blocks() > 0) std::this_thread::yield();  // those of other tests
+  const Log log;
+  const std::vector<ncclComm_t> comms = log.record([] { return init_on_own(2); });
+  expect(ncclCommAbort(comms[0]));
+  log.wait_for("bytes of device memory stay taken until all ranks end this communicator");
+  CHECK(fake_blocks() > 0);
+  expect(ncclCommAbort(comms[1]));
+  while (fake_blocks() > 0) std::this_thread::yield();  // their threads do it, in their own time
+  CHECK(fake_violations() == 0);
+}
+
 TEST_CASE("device memory of communicators that wait is given back") {
   for (const bool abort : {false, true}) {
     const std::vector<ncclComm_t> comms = init_on_own(2);
