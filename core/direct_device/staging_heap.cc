@@ -329,9 +329,8 @@ void StagingHeap::wait_for_peers(bool failed, bool is_written) const {
 void StagingHeap::tell_kept() const {
   log(LogLevel::info, rank_,
       std::to_string(bytes()) +
-          " bytes of device memory stay taken until all ranks end this communicator: the kernels "
-          "of "
-          "one that lives may write there",
+          " bytes of device memory stay taken until all living ranks end this communicator: their "
+          "kernels may write there",
       LogSubsystem::destroy);
 }
 

@@ -15,7 +15,6 @@ using Clock = std::chrono::steady_clock;
 /// How long the others have to hear of a failure on their own lines, with words for them, before
 /// the whole communicator is aborted.
 constexpr milliseconds before_abort{1000};
-/// How long memory is kept for a peer of a failed communicator that may still read it.
 
 /// A fingerprint of the same call between devices, or by the host's memory.
 std::uint64_t mark(std::uint64_t fingerprint, bool on_device) {
@@ -363,7 +362,7 @@ void Watcher::spread(const Error& failure) {
   failing_.spread = true;
 }
 
-/// This rank's memory is freed when the peers have let go of it.
+/// This rank's memory is freed as StagingHeap::wait_for_peers() says.
 void Watcher::give_memory_back(std::shared_ptr<void> owner) {
   try {
     const bool failed = failure().has_value();

@@ -143,6 +143,7 @@ cuda::Context current_context() { return current().back(); }
 void break_context(cuda::Context context, int failure) {
   context->failure = failure;
   state().has_broken_context = true;
+  end_resident_kernels(context);
 }
 
 cuda::Stream resolve(cuda::Stream stream) {
