@@ -23,8 +23,15 @@ Steps one_shot_reduce_scatter(RankInLane at);
 Steps one_shot_all_gather(RankInLane at);
 Steps one_shot_broadcast(RankInLane at);
 Steps one_shot_reduce(RankInLane at);
+Steps one_shot_scan(RankInLane at);
+Steps one_shot_exclusive_scan(RankInLane at);
 
 Steps recursive_doubling_all_reduce(RankInLane at);
+Steps recursive_doubling_scan(RankInLane at);
+Steps recursive_doubling_exclusive_scan(RankInLane at);
+
+Steps chain_scan(RankInLane at);
+Steps chain_exclusive_scan(RankInLane at);
 
 Steps binomial_tree_reduce_scatter(RankInLane at);
 Steps binomial_tree_all_gather(RankInLane at);

@@ -5,6 +5,7 @@
 //                   | / \ |       all_gather      its own block to every rank
 //                   2 --- 3       broadcast       the root's edges only, outwards
 //                                 reduce          the root's edges only, inwards
+//                                 scans           each vector to all ranks above
 //                                 barrier         the same as all_reduce, with a token
 //
 // A rank that reduces adds all contributions at once, in rank order, and rounds once. So all ranks
@@ -16,12 +17,30 @@
 //   all_gather       P-1      1      (P-1)/P   0
 //   broadcast        P-1      1      P-1       0
 //   reduce           P-1      1      1         P-1
+//   scan             P-1      1      P-1       P-1
+//   exclusive_scan   P-1      1      P-1       max(0,P-2)
 //   barrier          P-1      1      0         0
 #include "algorithms/builders.h"
 #include "algorithms/compose.h"
 #include "algorithms/direct.h"
 
 namespace rondo {
+namespace {
+
+/// Combines the vectors of the ranks below `end`, of which this rank's own may be one.
+Steps combine_below(RankInLane at, int end) {
+  if (end == 1) co_yield at.rank == 0 ? copy(input(0), output(0)) : receive(0, output(0));
+  if (end < 2) co_return;
+  for (int rank = 0; rank < end; ++rank)
+    co_yield (rank == at.rank ? copy(input(0), scratch(rank, 0)) : receive(rank, scratch(rank, 0)));
+  co_yield reduce(scratch(0, 0), end, output(0));
+}
+
+Steps tell_ranks_above(RankInLane at) {
+  for (int rank = at.rank + 1; rank < at.ranks; ++rank) co_yield send(rank, input(0));
+}
+
+}  // namespace
 
 Steps one_shot_all_reduce(RankInLane at) {
   return in_order(tell_everybody(at, input(0), 0), combine(at, output(0), 0));
@@ -42,6 +61,14 @@ Steps one_shot_broadcast(RankInLane at) {
 
 Steps one_shot_reduce(RankInLane at) {
   return at.rank == at.root ? combine(at, output(0), 0) : just(send(at.root, input(0)));
+}
+
+Steps one_shot_scan(RankInLane at) {
+  return in_order(tell_ranks_above(at), combine_below(at, at.rank + 1));
+}
+
+Steps one_shot_exclusive_scan(RankInLane at) {
+  return in_order(tell_ranks_above(at), combine_below(at, at.rank));
 }
 
 }  // namespace rondo

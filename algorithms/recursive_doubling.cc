@@ -1,4 +1,6 @@
-// Recursive doubling. Partners swap their whole sums; each round doubles the ranks summed.
+// Recursive doubling. Each round doubles the ranks summed.
+//
+// all_reduce: partners swap their whole sums.
 //
 //   P = 6: 4 ranks take part in the exchange, the r = 2 others hand their vector to a neighbour
 //
@@ -16,8 +18,23 @@
 // opposite to another. Then no chain of messages has a fold, all k rounds and an unfold, and
 // hops are one fewer than rounds.
 //
-// Cost           rounds             hops                               sent   reduced
-//   all_reduce   2q-floor(log2(P))  q-floor(log2(P))+ceil(log2(2P/3))  q      q
+// Scans: each rank sends its sum to a rank above it.
+//
+//   rank         0      1      2      3
+//   round 0        --->   --->   --->         to the next rank
+//   holds        0      01     12     23
+//   round 1        ---------->                to the next but one
+//                         ---------->
+//   holds        0      01     012    0123
+//
+// In an exclusive scan a rank holds the sum below it, and adds its own value only to what it sends.
+//
+// Cost               rounds             hops                               sent   reduced
+//   all_reduce       2q-floor(log2(P))  q-floor(log2(P))+ceil(log2(2P/3))  q      q
+//   scan             q                  floor(log2(P))                     q      q
+//
+// Cost               rounds   hops             sent   reduced
+//   exclusive_scan   q        floor(log2(P))   q      max(0,q-3+max(2,ceil(log2(2P/3))))
 #include "algorithms/builders.h"
 
 namespace rondo {
@@ -71,6 +88,41 @@ Steps recursive_doubling_all_reduce(RankInLane at) {
   const Members members(at.ranks);
   const bool lends = members.paired(at.rank) && at.rank % 2 == 1;
   return lends ? lend(at.rank) : take_part(at.rank, members);
+}
+
+/// The sum of this rank and those below it, as far as they have come.
+Steps recursive_doubling_scan(RankInLane at) {
+  Chunk sum = input(0);
+  for (int distance = 1, round = 0; distance < at.ranks; distance *= 2, ++round) {
+    if (at.rank + distance < at.ranks) co_yield send(at.rank + distance, sum).at(0, round);
+    if (at.rank < distance) continue;
+    co_yield receive_reduce(at.rank - distance, sum, output(0)).at(0, round);
+    sum = output(0);
+  }
+  if (sum != output(0)) co_yield copy(sum, output(0));
+}
+
+/// Calls may be in place, so the sum below stays in scratch until the input has been read.
+Steps recursive_doubling_exclusive_scan(RankInLane at) {
+  const Chunk below = scratch(0, 0);
+  const Chunk own = scratch(1, 0);  // behind `below`, to be combined with it
+  Chunk sum = input(0);
+  if (at.rank > 0) co_yield copy(input(0), own);
+  bool is_old = false;  // `below` has more than `sum`
+  for (int distance = 1, round = 0; distance < at.ranks; distance *= 2, ++round) {
+    const int above = at.rank + distance;
+    if (above < at.ranks && is_old) {
+      sum = scratch(2, 0);
+      co_yield reduce(below, 2, sum).at(0, round);
+      is_old = false;
+    }
+    if (above < at.ranks) co_yield send(above, sum).at(0, round);
+    if (at.rank < distance) continue;
+    const int from = at.rank - distance;
+    co_yield (round == 0 ? receive(from, below) : receive_reduce(from, below, below)).at(0, round);
+    is_old = true;
+  }
+  if (at.rank > 0) co_yield copy(below, output(0));
 }
 
 }  // namespace rondo

@@ -101,6 +101,20 @@ constexpr Algorithm rows[] = {
     {reduce, "one_shot", "every rank sends to the root",
      {"P-1", "1", "1", "P-1"}, {"reduce"}, one_shot_reduce, whole, in_rank_order},
 
+    {scan, "chain", "along the line of ranks, pipelined",
+     {"P-1", "P-1", "1", "1"}, {"scan"}, chain_scan, passed_on},
+    {scan, "recursive_doubling", "each round doubles the ranks summed",
+     {"q", "floor(log2(P))", "q", "q"}, {"scan"}, recursive_doubling_scan},
+    {scan, "one_shot", "every rank sends to the ranks above",
+     {"P-1", "1", "P-1", "P-1"}, {"scan"}, one_shot_scan, whole, in_rank_order},
+
+    {exclusive_scan, "chain", "along the line of ranks, pipelined",
+     {"P-1", "P-1", "1", "min(1,max(0,P-2))"}, {"scan"}, chain_exclusive_scan, passed_on},
+    {exclusive_scan, "recursive_doubling", "each round doubles the ranks summed",
+     {"q", "floor(log2(P))", "q", "max(0,q-3+max(2,ceil(log2(2P/3))))"}, {"scan"}, recursive_doubling_exclusive_scan},
+    {exclusive_scan, "one_shot", "every rank sends to the ranks above",
+     {"P-1", "1", "P-1", "max(0,P-2)"}, {"scan"}, one_shot_exclusive_scan, whole, in_rank_order},
+
     {all_to_all, "pairwise", "one partner a round",
      {"P-1", "P-1", "(P-1)/P", "0"}, {"exchange"}, pairwise_all_to_all},
     {all_to_all, "linear", "all messages at once",

@@ -1,4 +1,4 @@
-// The nine programs. To add one, add a row here and its name in CMakeLists.txt.
+// The programs. To add one, add a row here and its name in CMakeLists.txt.
 #include <algorithm>
 #include <array>
 
@@ -69,6 +69,18 @@ const std::array programs{
             [](Communicator& world, const Call& call) {
               world.reduce(call.input, call.output, call.count, call.type, call.op, call.root);
             }},
+    Program{"scan_perf", Collective::scan, false, false, true, one,
+            [](const Place& place) { return reduced_over(place.rank + 1); }, everyone,
+            [](Communicator& world, const Call& call) {
+              world.scan(call.input, call.output, call.count, call.type, call.op);
+            }},
+    Program{
+        "exclusive_scan_perf", Collective::exclusive_scan, false, false, true, one,
+        [](const Place& place) { return place.rank == 0 ? untouched() : reduced_over(place.rank); },
+        everyone,
+        [](Communicator& world, const Call& call) {
+          world.exclusive_scan(call.input, call.output, call.count, call.type, call.op);
+        }},
     Program{"alltoall_perf", Collective::all_to_all, true, true, false, others_than_kept,
             [](const Place& place) { return input_of(place.block, place.rank); }, everyone,
             [](Communicator& world, const Call& call) {

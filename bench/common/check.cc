@@ -21,7 +21,8 @@ void fill_expected(const Layout& layout, const Pattern& pattern, const Piece& pi
   const auto source_block = static_cast<std::size_t>(piece.block);
   if (piece.source == Piece::Source::reduced) {
     const std::size_t start = begin_of(layout.input_counts(layout.rank), source_block);
-    pattern.fill_reduced(expected, start + first, count);
+    pattern.fill_reduced(expected, start + first, count,
+                         piece.ranks == 0 ? layout.ranks : piece.ranks);
   } else if (piece.source == Piece::Source::input) {
     const std::size_t start = begin_of(layout.input_counts(piece.rank), source_block);
     pattern.fill_input(expected, piece.rank, start + first, count);

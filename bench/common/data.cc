@@ -175,10 +175,10 @@ std::int64_t Pattern::value(int rank, std::size_t index) const {
   return recipe_.negatives && (bits & 1) != 0 ? -magnitude : magnitude;
 }
 
-std::int64_t Pattern::reduced_value(std::size_t index) const {
+std::int64_t Pattern::reduced_value(std::size_t index, int ranks) const {
   const bool with_sign = is_signed(type_);
   auto result = static_cast<std::uint64_t>(value(0, index));
-  for (int rank = 1; rank < ranks_; ++rank) {
+  for (int rank = 1; rank < ranks; ++rank) {
     result = combine(op_, with_sign, result, static_cast<std::uint64_t>(value(rank, index)));
   }
   return is_float(type_) ? static_cast<std::int64_t>(result) : wrap(type_, result);
@@ -225,9 +225,9 @@ void Pattern::fill_input(void* output, int rank, std::size_t first, std::size_t 
   fill(output, count, false, [&](std::size_t k) { return value(rank, first + k); });
 }
 
-void Pattern::fill_reduced(void* output, std::size_t first, std::size_t count) const {
+void Pattern::fill_reduced(void* output, std::size_t first, std::size_t count, int ranks) const {
   fill(output, count, op_ == ReduceOperator::avg,
-       [&](std::size_t k) { return reduced_value(first + k); });
+       [&](std::size_t k) { return reduced_value(first + k, ranks); });
 }
 
 std::uint64_t Pattern::tolerance() const {

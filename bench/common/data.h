@@ -40,13 +40,13 @@ class Pattern {
 
   /// output[k] = element first + k of `rank`'s input, as the type's bytes. Any alignment.
   void fill_input(void* output, int rank, std::size_t first, std::size_t count) const;
-  /// output[k] = the reduction over all ranks of element first + k.
-  void fill_reduced(void* output, std::size_t first, std::size_t count) const;
+  /// output[k] = the reduction of element first + k over so many ranks, from 0 on.
+  void fill_reduced(void* output, std::size_t first, std::size_t count, int ranks) const;
 
   /// The whole number that an element stands for: integers as 64-bit two's complement.
   std::int64_t value(int rank, std::size_t index) const;
   /// The reduction before avg's division, in 64-bit arithmetic.
-  std::int64_t reduced_value(std::size_t index) const;
+  std::int64_t reduced_value(std::size_t index, int ranks) const;
 
   DataType type() const { return type_; }
   /// How many units in the last place a reduced element may be off.

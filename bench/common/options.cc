@@ -198,11 +198,15 @@ void add_foreign(CLI::App& app, Options& options) {
 }
 
 /// Checks limits that involve two options.
-void check_together(Options& options, bool reduces) {
-  if (options.kinds(reduces).empty()) {
-    refuse("-o,--op", std::string(name(options.operators.front())),
-           "combines the bits of integers, not of " +
-               std::string(column_name(options.types.front())) + "; add e.g. -d int32");
+void check_together(Options& options, Collective collective) {
+  if (options.kinds(collective).empty()) {
+    const ReduceOperator op = options.operators.front();
+    refuse(
+        "-o,--op", std::string(name(op)),
+        applies_to(op, collective)
+            ? "combines the bits of integers, not of " +
+                  std::string(column_name(options.types.front())) + "; add e.g. -d int32"
+            : "divides by the number of all ranks, but a scan's sums have fewer; use e.g. -o sum");
   }
   if (options.minimum_bytes > options.maximum_bytes) {
     refuse("-b,--minbytes", format_size(options.minimum_bytes),
@@ -229,21 +233,21 @@ std::vector<std::size_t> Options::sizes() const {
   return list;
 }
 
-std::vector<Kinds> Options::kinds(bool reduces) const {
+std::vector<Kinds> Options::kinds(Collective collective) const {
   std::vector<Kinds> list;
   for (const DataType type : types) {
-    if (!reduces) {
+    if (!info(collective).reduces) {
       list.push_back({type, operators.front()});
       continue;
     }
     for (const ReduceOperator op : operators) {
-      if (applies_to(op, type)) list.push_back({type, op});
+      if (applies_to(op, type) && applies_to(op, collective)) list.push_back({type, op});
     }
   }
   return list;
 }
 
-Command<Options> parse_options(std::string_view program, bool reduces, int argc,
+Command<Options> parse_options(std::string_view program, Collective collective, int argc,
                                const char* const* argv) {
   Command<Options> command;
   Options& options = command.options;
@@ -255,7 +259,7 @@ Command<Options> parse_options(std::string_view program, bool reduces, int argc,
   add_selection(app, options);
   add_reporting(app, options);
   add_foreign(app, options);
-  parse(app, argc, argv, command, [&] { check_together(options, reduces); });
+  parse(app, argc, argv, command, [&] { check_together(options, collective); });
   return command;
 }
 

@@ -60,12 +60,11 @@ struct Options {
   std::vector<std::size_t> sizes() const;
   /// The types, each with every operator that applies to it, in order. A program that does not
   /// reduce gets one operator for each type. Never empty for options from parse_options().
-  std::vector<Kinds> kinds(bool reduces) const;
+  std::vector<Kinds> kinds(Collective collective) const;
 };
 
-/// `reduces`: whether the program reduces. Returns a status and a message where no operator applies
-/// to any type.
-Command<Options> parse_options(std::string_view program, bool reduces, int argc,
+/// Returns a status and a message where no operator applies to the collective and any type.
+Command<Options> parse_options(std::string_view program, Collective collective, int argc,
                                const char* const* argv);
 
 }  // namespace rondo::bench

@@ -25,9 +25,11 @@ struct Piece {
   Source source;
   int rank = 0;   ///< whose input, for Source::input
   int block = 0;  ///< which block of the input, or of the reduction
+  int ranks = 0;  ///< for Source::reduced: over so many ranks, from 0 on; 0: over all
 };
 constexpr Piece input_of(int rank, int block = 0) { return {Piece::Source::input, rank, block}; }
 constexpr Piece reduced(int block = 0) { return {Piece::Source::reduced, 0, block}; }
+constexpr Piece reduced_over(int ranks) { return {Piece::Source::reduced, 0, 0, ranks}; }
 constexpr Piece untouched() { return {Piece::Source::untouched}; }
 
 /// The arguments of one call.

@@ -131,8 +131,7 @@ int run_threads(const Options& options, Body body) {
 
 int run(const Program& program, int argc, const char* const* argv) {
   const bool speaks = is_first_process();
-  const Command<Options> parsed =
-      parse_options(program.name, info(program.collective).reduces, argc, argv);
+  const Command<Options> parsed = parse_options(program.name, program.collective, argc, argv);
   if (parsed.status) return speaks ? parsed.end() : *parsed.status;
   for (const std::string& note : parsed.options.notes) {
     if (speaks) std::fprintf(stderr, "%s: %s\n", program.name.data(), note.c_str());

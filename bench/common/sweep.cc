@@ -148,7 +148,7 @@ void sweep_sizes(Communicator& communicator, const Program& program, const Optio
 /// Every type, operator and root, once.
 void sweep_cases(Communicator& communicator, const Program& program, const Options& options,
                  const std::vector<int>& all_roots, Output* output, Tally& tally) {
-  for (const Kinds& kinds : options.kinds(info(program.collective).reduces)) {
+  for (const Kinds& kinds : options.kinds(program.collective)) {
     for (const int root : all_roots)
       sweep_sizes(communicator, program, options, kinds.type, kinds.op, root, output, tally);
   }
@@ -161,7 +161,7 @@ std::vector<std::string> describe_choices(const Communicator& communicator, cons
   if (options.count_pattern) {
     return {"RONDO_DEBUG=INFO shows which algorithm and transport such calls use"};
   }
-  const auto [type, op] = options.kinds(info(program.collective).reduces).front();
+  const auto [type, op] = options.kinds(program.collective).front();
   const int root = has_root(program) && options.root > 0 ? options.root : 0;
   for (const std::size_t size : options.sizes()) {
     const Shape shape = shape_of(program, size, type, {communicator.size()});

@@ -116,6 +116,10 @@ class Buffers {
     switch (collective_) {
       case Collective::all_reduce:
         return wrong_sums(output, count, 0, pair.salt, library_.ranks());
+      case Collective::scan:
+        return wrong_sums(output, count, 0, pair.salt, library_.rank() + 1);
+      case Collective::exclusive_scan:
+        return library_.rank() == 0 ? 0 : wrong_sums(output, count, 0, pair.salt, library_.rank());
       case Collective::reduce_scatter:
       case Collective::reduce_scatter_v:
         return wrong_sums(output, count, own, pair.salt, library_.ranks());

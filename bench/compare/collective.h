@@ -17,6 +17,8 @@ enum class Collective : std::uint8_t {
   all_gather,
   broadcast,
   all_to_all,
+  scan,
+  exclusive_scan,
   copy,
   all_gather_v,
   reduce_scatter_v,
@@ -40,6 +42,8 @@ inline Collective parse_collective(const std::string& name) {
   if (name == "all_gather") return Collective::all_gather;
   if (name == "broadcast") return Collective::broadcast;
   if (name == "all_to_all") return Collective::all_to_all;
+  if (name == "scan") return Collective::scan;
+  if (name == "exclusive_scan") return Collective::exclusive_scan;
   if (name == "copy") return Collective::copy;
   if (name == "all_gather_v") return Collective::all_gather_v;
   if (name == "reduce_scatter_v") return Collective::reduce_scatter_v;

@@ -67,6 +67,8 @@ inline Deal deal_of(const Subject& subject, std::size_t bytes, std::size_t rank,
       deal.received = lists_of(bench::counts_from(deal.counts, rank));
       return deal;
     case Collective::all_reduce:
+    case Collective::scan:
+    case Collective::exclusive_scan:
     case Collective::broadcast:
     case Collective::copy:
       deal.block = deal.input = deal.output = vector;

@@ -12,6 +12,8 @@ PATTERNS = ["even", "linear", "one", "random"]
 RAGGED = [f"{collective}_v:{pattern}"
           for collective in ("all_gather", "reduce_scatter", "gather", "scatter", "all_to_all")
           for pattern in PATTERNS]
+# What gloo does not have: only on demand, too.
+SCANS = ["scan", "exclusive_scan"]
 LINKS = ["shm", "tcp"]
 
 
@@ -51,7 +53,7 @@ def variants(link, collective):
     if link == "shm":
         own = [RONDO, ALLOCATE, OPENMPI, MPICH]
         return own + [COPY, COPY_STREAM] if collective == "all_reduce" else own
-    if collective in RAGGED:
+    if collective in RAGGED + SCANS:
         return [RONDO, OPENMPI, MPICH]
     raw = [SOCKET, SOCKET_PAIR] if link == "tcp" else []
     if collective == "all_reduce":

@@ -55,6 +55,12 @@ class Mpi final : public rondo::compare::Library {
       case Collective::all_to_all:
         MPI_Alltoall(call.input, count, MPI_FLOAT, call.output, count, MPI_FLOAT, MPI_COMM_WORLD);
         return;
+      case Collective::scan:
+        MPI_Scan(call.input, call.output, count, MPI_FLOAT, MPI_SUM, MPI_COMM_WORLD);
+        return;
+      case Collective::exclusive_scan:
+        MPI_Exscan(call.input, call.output, count, MPI_FLOAT, MPI_SUM, MPI_COMM_WORLD);
+        return;
       default:
         throw std::invalid_argument("a plain copy is compare_copy's");
     }

@@ -47,6 +47,10 @@ class Rondo final : public rondo::compare::Library {
       }
       case Collective::all_to_all:
         return communicator().all_to_all(call.input, call.output, call.block, type);
+      case Collective::scan:
+        return communicator().scan(call.input, call.output, call.block, type);
+      case Collective::exclusive_scan:
+        return communicator().exclusive_scan(call.input, call.output, call.block, type);
       case Collective::all_gather_v:
         return communicator().all_gather_v(call.input, call.output, call.deal->sent.counts, type);
       case Collective::reduce_scatter_v:

@@ -67,7 +67,7 @@ class Row:
 def busbw(collective, ranks, size, microseconds):
     """GB/s as in nccl-tests, where `size` is the rank's larger buffer. Blocks that differ in size
     count as if they did not."""
-    factors = {"all_reduce": 2 * (ranks - 1) / ranks, "broadcast": 1.0}
+    factors = {"all_reduce": 2 * (ranks - 1) / ranks, "broadcast": 1.0, "scan": 1.0, "exclusive_scan": 1.0}
     return size / microseconds * 1e-3 * factors.get(collective, (ranks - 1) / ranks)
 
 

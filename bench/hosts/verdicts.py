@@ -23,7 +23,7 @@ def least_through_a_host(collective, ranks_on):
     hosts, ranks = len(ranks_on), sum(ranks_on)
     if collective == "all_reduce":
         return 2 * (hosts - 1) / hosts
-    if collective == "broadcast":
+    if collective in ("broadcast", "scan", "exclusive_scan"):
         return 1.0
     if collective == "all_to_all":
         return max(here * (ranks - here) for here in ranks_on) / ranks

@@ -168,6 +168,16 @@ void Communicator::reduce(const void* input, void* output, std::size_t count, Da
   run(state_, reducing_call(Collective::reduce, count, type, how, root), input, output);
 }
 
+void Communicator::scan(const void* input, void* output, std::size_t count, DataType type,
+                        const Reduction& how) {
+  run(state_, reducing_call(Collective::scan, count, type, how), input, output);
+}
+
+void Communicator::exclusive_scan(const void* input, void* output, std::size_t count, DataType type,
+                                  const Reduction& how) {
+  run(state_, reducing_call(Collective::exclusive_scan, count, type, how), input, output);
+}
+
 void Communicator::all_to_all(const void* input, void* output, std::size_t count, DataType type) {
   run(state_, moving(Collective::all_to_all, count, type), input, output);
 }
@@ -180,6 +190,55 @@ void Communicator::scatter(const void* input, void* output, std::size_t count, D
 void Communicator::gather(const void* input, void* output, std::size_t count, DataType type,
                           int root) {
   run(state_, moving(Collective::gather, count, type, root), input, output);
+}
+
+void Communicator::all_reduce(const void* input, void* output, std::size_t count,
+                              const Operator& own) {
+  run(state_, reducing_call(Collective::all_reduce, count, own), input, output);
+}
+
+Work Communicator::all_reduce_async(const void* input, void* output, std::size_t count,
+                                    const Operator& own) {
+  return start(state_, reducing_call(Collective::all_reduce, count, own), input, output);
+}
+
+void Communicator::reduce_scatter(const void* input, void* output, std::size_t count,
+                                  const Operator& own) {
+  run(state_, reducing_call(Collective::reduce_scatter, count, own), input, output);
+}
+
+Work Communicator::reduce_scatter_async(const void* input, void* output, std::size_t count,
+                                        const Operator& own) {
+  return start(state_, reducing_call(Collective::reduce_scatter, count, own), input, output);
+}
+
+void Communicator::reduce(const void* input, void* output, std::size_t count, const Operator& own,
+                          int root) {
+  run(state_, reducing_call(Collective::reduce, count, own, root), input, output);
+}
+
+Work Communicator::reduce_async(const void* input, void* output, std::size_t count,
+                                const Operator& own, int root) {
+  return start(state_, reducing_call(Collective::reduce, count, own, root), input, output);
+}
+
+void Communicator::scan(const void* input, void* output, std::size_t count, const Operator& own) {
+  run(state_, reducing_call(Collective::scan, count, own), input, output);
+}
+
+Work Communicator::scan_async(const void* input, void* output, std::size_t count,
+                              const Operator& own) {
+  return start(state_, reducing_call(Collective::scan, count, own), input, output);
+}
+
+void Communicator::exclusive_scan(const void* input, void* output, std::size_t count,
+                                  const Operator& own) {
+  run(state_, reducing_call(Collective::exclusive_scan, count, own), input, output);
+}
+
+Work Communicator::exclusive_scan_async(const void* input, void* output, std::size_t count,
+                                        const Operator& own) {
+  return start(state_, reducing_call(Collective::exclusive_scan, count, own), input, output);
 }
 
 void Communicator::all_gather_v(const void* input, void* output,
@@ -242,6 +301,16 @@ Work Communicator::broadcast_async(const void* input, void* output, std::size_t 
 Work Communicator::reduce_async(const void* input, void* output, std::size_t count, DataType type,
                                 const Reduction& how, int root) {
   return start(state_, reducing_call(Collective::reduce, count, type, how, root), input, output);
+}
+
+Work Communicator::scan_async(const void* input, void* output, std::size_t count, DataType type,
+                              const Reduction& how) {
+  return start(state_, reducing_call(Collective::scan, count, type, how), input, output);
+}
+
+Work Communicator::exclusive_scan_async(const void* input, void* output, std::size_t count,
+                                        DataType type, const Reduction& how) {
+  return start(state_, reducing_call(Collective::exclusive_scan, count, type, how), input, output);
 }
 
 Work Communicator::all_to_all_async(const void* input, void* output, std::size_t count,

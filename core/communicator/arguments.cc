@@ -41,6 +41,19 @@ bool in_place(const Region& in, const Region& out) {
   return in.begin - in.offset == out.begin - out.offset;
 }
 
+/// Of an own operator.
+void check_operator(const Call& call, int rank) {
+  const std::size_t bytes = call.own->element_bytes;
+  if (call.own->combine == nullptr || call.own->name == nullptr) {
+    Call usual = call;
+    usual.own = nullptr;  // it cannot be put in words
+    reject(usual, rank, "the operator has no name or no function", "use rondo::make_operator()");
+  }
+  if (bytes == 0 || bytes > most_operator_bytes)
+    reject(call, rank, "the operator's elements have " + std::to_string(bytes) + " bytes",
+           "use 1 to " + std::to_string(most_operator_bytes));
+}
+
 /// An accumulation type other than the type must be its wider one, in a reduction.
 void check_accumulation(const Call& call, int rank) {
   if (info(call.collective).reduces && wide_type(call.type) == call.accumulate) return;
@@ -86,8 +99,12 @@ void check_kinds(const Call& call, int rank, int ranks) {
            "unknown reduce operator " + std::to_string(static_cast<int>(call.op)),
            "use a rondo::ReduceOperator");
   }
+  if (call.own != nullptr) check_operator(call, rank);
   if (info(call.collective).reduces && !applies_to(call.op, call.type))
     reject(call, rank, obstacle(call.op, call.type), "use an integer type, or another operator");
+  if (!applies_to(call.op, call.collective))
+    reject(call, rank, "avg divides by the number of all ranks, but a scan's sums have fewer",
+           "use sum, and divide by the ranks that each sum has");
   if (call.accumulate != call.type) check_accumulation(call, rank);
   if (info(call.collective).has_root && (call.root < 0 || call.root >= ranks)) {
     reject(call, rank, "root " + std::to_string(call.root) + " is not a rank",
@@ -95,7 +112,7 @@ void check_kinds(const Call& call, int rank, int ranks) {
   }
   std::ptrdiff_t bytes = 0;
   const std::size_t blocks = call.blocks != 0 ? 1 : static_cast<std::size_t>(ranks);
-  const std::size_t widest = size_of(call.type) * blocks;
+  const std::size_t widest = element_bytes(call) * blocks;
   if (__builtin_mul_overflow(call.count, widest, &bytes))
     reject(call, rank, "count " + std::to_string(call.count) + " exceeds the address space",
            "check for a negative or uninitialised count");
@@ -106,8 +123,8 @@ void check_call(const Call& call, const void* input, const void* output, int ran
   check_kinds(call, rank, ranks);
   const auto region_of = [&](const void* pointer, Buffer buffer) -> Region {
     const HeldElements elements = held_elements(call, counts, buffer, rank, ranks);
-    return {reinterpret_cast<std::uintptr_t>(pointer), elements.count * size_of(call.type),
-            elements.begin * size_of(call.type)};
+    return {reinterpret_cast<std::uintptr_t>(pointer), elements.count * element_bytes(call),
+            elements.begin * element_bytes(call)};
   };
   const Region in = region_of(input, Buffer::input);
   const Region out = region_of(output, Buffer::output);

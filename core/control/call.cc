@@ -1,21 +1,45 @@
 #include "core/control/call.h"
 
 #include <algorithm>
+#include <string_view>
 
 namespace rondo {
 namespace {
 
 void unpack(std::uint64_t kinds, Call& call) {
   call.collective = static_cast<Collective>(kinds & 0xff);
+  call.root = static_cast<std::int32_t>(kinds >> 32);
+  if ((kinds & own_bit) != 0) {
+    call.operator_code = static_cast<std::uint32_t>(
+        (kinds >> 8 & 0x7f) | (kinds >> 16 & 0xff) << 7 | (kinds >> 24 & 0x7f) << 15);
+    return;
+  }
   call.type = static_cast<DataType>(kinds >> 8 & 0xff);
   call.op = static_cast<ReduceOperator>(kinds >> 16 & 0xff);
   call.accumulate = static_cast<DataType>(kinds >> 24 & 0x7f);
   call.reproducible = (kinds & reproducible_bit) != 0;
-  call.root = static_cast<std::int32_t>(kinds >> 32);
+}
+
+/// "float32", "elements of 12 bytes".
+std::string elements_of(const Call& call) {
+  if (call.operator_code == 0) return std::string(name(call.type));
+  if (call.own == nullptr) return "elements";
+  return "elements of " + std::to_string(call.own->element_bytes) + " bytes";
 }
 
 std::string accumulated(const Call& call) {
   return "accumulated in " + std::string(name(call.accumulate));
+}
+
+/// "sum, accumulated in float64, reproducible", "largest".
+std::string operator_of(const Call& call) {
+  if (call.own != nullptr) return call.own->name;
+  if (call.operator_code != 0)
+    return "an operator of the caller's, whose name, size and kind make the number " +
+           std::to_string(call.operator_code);
+  return std::string(name(call.op)) +
+         (call.accumulate != call.type ? ", " + accumulated(call) : "") +
+         (call.reproducible ? ", reproducible" : "");
 }
 
 }  // namespace
@@ -26,12 +50,10 @@ std::string to_string(const Call& call) {
   if (call.collective == Collective::barrier) return text;
   if (call.collective == Collective::all_to_all && call.blocks == between_pairs)
     return text + " (" + std::string(name(call.type)) + ")";
-  text += " (" + std::to_string(call.count) + " x " + std::string(name(call.type));
+  text += " (" + std::to_string(call.count) + " x " + elements_of(call);
   if (call.blocks != 0) text += call.blocks == between_pairs ? " of an all_to_all_v" : " in all";
   if (info(call.collective).reduces) {
-    text += ", " + std::string(name(call.op));
-    if (call.accumulate != call.type) text += ", " + accumulated(call);
-    if (call.reproducible) text += ", reproducible";
+    text += ", " + operator_of(call);
   }
   // The two sides of a message agree on no rank; its error names the peer.
   if (info(call.collective).has_root && call.collective != Collective::send_recv) {
@@ -42,10 +64,24 @@ std::string to_string(const Call& call) {
 
 std::string rank_order_words(const Call& call) {
   if (!wants_rank_order(call)) return {};
+  if (call.own != nullptr)
+    return std::string(call.own->combine_all != nullptr
+                           ? "of an operator that loses something each time"
+                           : "of an operator that does not commute") +
+           ": contributions are combined in rank order";
   const bool wide = call.accumulate != call.type;
   return std::string(call.reproducible ? "reproducible" : "") +
          (call.reproducible && wide ? ", " : "") + (wide ? accumulated(call) : "") +
          ": contributions are added in rank order";
+}
+
+std::uint32_t operator_code(const Operator& own) {
+  std::uint64_t mixed = own.element_bytes * 4 + (own.commutes == Commutes::yes ? 2 : 0) +
+                        (own.combine_all != nullptr ? 1 : 0);
+  for (const char letter : std::string_view(own.name != nullptr ? own.name : ""))
+    mixed = (mixed ^ static_cast<unsigned char>(letter)) * 0x100000001b3ULL;
+  constexpr std::uint64_t codes = (std::uint64_t{1} << 22) - 1;
+  return static_cast<std::uint32_t>(1 + (mixed ^ mixed >> 40) % codes);
 }
 
 std::uint64_t fingerprint(const Call& call) {

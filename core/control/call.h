@@ -8,9 +8,13 @@
 #include <string>
 #include <vector>
 
+#include "rondo/operator.h"
 #include "rondo/types.h"
 
 namespace rondo {
+
+/// What the ranks' operators must have alike, name, size and kind: not 0, and below 2^22.
+std::uint32_t operator_code(const Operator& own);
 
 /// One call on one communicator. Collective calls are numbered 1, 2, ... in the order they were
 /// made; sends and receives have a number of their own per peer and direction and are not logged.
@@ -26,8 +30,19 @@ struct Call {
   std::uint64_t blocks = 0;
   DataType accumulate = type;  ///< of reductions; the type: as usual
   bool reproducible = false;   ///< of reductions
+  /// 0: `type` and `op` hold. Else the caller's own operator, as operator_code() has it.
+  std::uint32_t operator_code = 0;
+  const Operator* own = nullptr;  ///< that operator, on the rank that makes the call
 
-  friend bool operator==(const Call&, const Call&) = default;
+  friend bool operator==(const Call& a, const Call& b) {
+    return a.sequence == b.sequence && alike(a, b);
+  }
+  /// But for the sequence. One operator may lie at different places.
+  friend bool alike(const Call& a, const Call& b) {
+    return a.count == b.count && a.collective == b.collective && a.type == b.type && a.op == b.op &&
+           a.root == b.root && a.blocks == b.blocks && a.accumulate == b.accumulate &&
+           a.reproducible == b.reproducible && a.operator_code == b.operator_code;
+  }
 };
 
 constexpr Call reducing_call(Collective collective, std::size_t count, DataType type,
@@ -39,6 +54,19 @@ constexpr Call reducing_call(Collective collective, std::size_t count, DataType 
           .root = root,
           .accumulate = how.accumulate.value_or(type),
           .reproducible = how.reproducible};
+}
+
+inline Call reducing_call(Collective collective, std::size_t count, const Operator& own,
+                          int root = 0) {
+  return {.count = count,
+          .collective = collective,
+          .root = root,
+          .operator_code = operator_code(own),
+          .own = &own};
+}
+
+constexpr std::size_t element_bytes(const Call& call) {
+  return call.own != nullptr ? call.own->element_bytes : size_of(call.type);
 }
 
 /// Call::blocks of an all_to_all_v, which knows no count that all ranks share, and of the messages
@@ -62,6 +90,11 @@ std::string to_string(const Call& call);
 
 /// Whether all contributions to an element must be combined at once and in the order of ranks.
 constexpr bool wants_rank_order(const Call& call) {
+  if (call.own != nullptr) {
+    // Scans keep the order by any algorithm, but do not combine at once.
+    const bool keeps_order = call.own->commutes == Commutes::yes || is_scan(call.collective);
+    return !keeps_order || call.own->combine_all != nullptr;
+  }
   return info(call.collective).reduces && is_float(call.type) &&
          (call.reproducible || call.accumulate != call.type);
 }
@@ -69,14 +102,19 @@ constexpr bool wants_rank_order(const Call& call) {
 std::string rank_order_words(const Call& call);
 
 inline constexpr std::uint64_t reproducible_bit = std::uint64_t{1} << 31;
+inline constexpr std::uint64_t own_bit = std::uint64_t{1} << 15;
 
 /// The small fields in one word: collective, type, operator, accumulating type and the bit from the
-/// lowest byte up, then root.
+/// lowest byte up, then root. An operator code takes the place of those between.
 constexpr std::uint64_t kinds_of(const Call& call) {
-  return static_cast<std::uint64_t>(call.collective) | static_cast<std::uint64_t>(call.type) << 8 |
-         static_cast<std::uint64_t>(call.op) << 16 |
-         static_cast<std::uint64_t>(call.accumulate) << 24 |
-         (call.reproducible ? reproducible_bit : 0) |
+  const std::uint64_t code = call.operator_code;
+  const std::uint64_t kinds =
+      code != 0
+          ? own_bit | (code & 0x7f) << 8 | (code >> 7 & 0xff) << 16 | (code >> 15) << 24
+          : static_cast<std::uint64_t>(call.type) << 8 | static_cast<std::uint64_t>(call.op) << 16 |
+                static_cast<std::uint64_t>(call.accumulate) << 24 |
+                (call.reproducible ? reproducible_bit : 0);
+  return static_cast<std::uint64_t>(call.collective) | kinds |
          static_cast<std::uint64_t>(static_cast<std::uint32_t>(call.root)) << 32;
 }
 

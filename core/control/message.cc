@@ -29,7 +29,7 @@ void fields_of(const Call& call, Archive& archive) {
   archive(call.sequence, call.count, static_cast<std::uint8_t>(call.collective),
           static_cast<std::uint8_t>(call.type), static_cast<std::uint8_t>(call.op), call.root,
           static_cast<std::uint8_t>(call.accumulate),
-          static_cast<std::uint8_t>(call.reproducible ? 1 : 0), call.blocks);
+          static_cast<std::uint8_t>(call.reproducible ? 1 : 0), call.operator_code, call.blocks);
 }
 
 template <class Archive>
@@ -40,7 +40,7 @@ void fields_of(Call& call, Archive& archive) {
   std::uint8_t accumulate = 0;
   std::uint8_t reproducible = 0;
   archive(call.sequence, call.count, collective, type, op, call.root, accumulate, reproducible,
-          call.blocks);
+          call.operator_code, call.blocks);
   check(collective, collectives.size());
   check(type, data_types.size());
   check(op, reduce_operators.size());

@@ -28,7 +28,7 @@ void add(const Run& run, std::vector<Run>& runs) {
 bool reads(const Schedule& promise, int reader, int source) {
   for (int block = 0; block < promise.layout.blocks; ++block) {
     const auto held = expected(promise, reader, block);
-    if (held && (held->rank < 0 || held->rank == source)) return true;
+    if (held && held->contributes(source)) return true;
   }
   return false;
 }
@@ -45,17 +45,17 @@ Plan::Plan(const Call& call, int rank, int ranks, std::size_t half_bytes, InPlac
       in_place_(in_place),
       overlap_(overlap) {
   if (call.collective == Collective::barrier || call.collective == Collective::send_recv ||
-      (info(call.collective).has_root && shows_buffers()))
+      is_scan(call.collective) || (info(call.collective).has_root && shows_buffers()))
     throw Error(ErrorCode::internal, "no plan between devices for " + to_string(call));
   const Schedule promise{
       .collective = call.collective, .ranks = ranks, .root = call.root, .layout = blocks_.layout()};
   for (int block = 0; block < promise.layout.blocks; ++block) {
     const auto held = expected(promise, rank, block);
     if (!held) continue;
-    if (held->rank < 0) {
+    if (info(call.collective).reduces) {
       reduced_ = block;
     } else {
-      moves_.push_back({held->rank, held->source_chunk, block});
+      moves_.push_back({held->first, held->source_chunk, block});
     }
   }
   for (int hops = 1; hops < ranks; ++hops) {

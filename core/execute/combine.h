@@ -18,7 +18,8 @@ class Combiner {
                              .op = averages ? ReduceOperator::sum : call.call.op,
                              .factor = factor,
                              .streaming = streaming,
-                             .accumulate = call.call.accumulate};
+                             .accumulate = call.call.accumulate,
+                             .own = call.call.own};
     if (kernel_.combination() != wanted) kernel_ = ReductionKernel(wanted);
   }
   void operator()(std::span<void* const> outputs, std::span<const void* const> operands,

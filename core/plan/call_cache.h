@@ -51,16 +51,15 @@ class CallCache {
       if (!std::ranges::equal(entry.counts, counts)) return false;
     }
     const Call& a = entry.call;
-    return a.count == b.count && a.collective == b.collective && a.type == b.type && a.op == b.op &&
-           a.root == b.root && a.blocks == b.blocks && a.accumulate == b.accumulate &&
-           a.reproducible == b.reproducible;
+    return alike(a, b) && (a.own == nullptr || *a.own == *b.own);
   }
   static std::size_t set_of(const Call& key) {
     const std::uint64_t kinds =
         static_cast<std::uint64_t>(key.collective) << 48 ^
         static_cast<std::uint64_t>(key.type) << 40 ^ static_cast<std::uint64_t>(key.op) << 32 ^
         static_cast<std::uint64_t>(key.accumulate) << 56 ^
-        static_cast<std::uint64_t>(key.reproducible) << 63 ^ static_cast<std::uint32_t>(key.root);
+        static_cast<std::uint64_t>(key.reproducible) << 63 ^ static_cast<std::uint32_t>(key.root) ^
+        static_cast<std::uint64_t>(key.operator_code) << 32;
     // Multiplication carries upwards only: the topmost bits are the ones that all of the key
     // reaches.
     return ((key.count + key.blocks + 1) * 0x9e3779b97f4a7c15u ^ kinds * 0xc2b2ae3d27d4eb4fu) >>

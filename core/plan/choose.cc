@@ -215,7 +215,8 @@ std::string unfit_written(Collective collective, const Topology& around,
   throw Error(
       ErrorCode::configuration,
       "the algorithm selection leaves none for this " + name_of + ", which is " + rank_order,
-      {.remedy = "allow one of " + ordered_names(collective) + ", or make the call without that"});
+      {.remedy = "allow one of " + ordered_names(collective) +
+                 ", or make a call whose contributions need no order"});
 }
 
 }  // namespace

@@ -28,7 +28,7 @@ std::string words_of_shared(const SharedCall& shared, const std::string& over,
 }  // namespace
 
 Call resolved(Call call, const Config& config) {
-  if (!info(call.collective).reduces || !is_float(call.type)) return call;
+  if (!info(call.collective).reduces || call.own != nullptr || !is_float(call.type)) return call;
   call.reproducible = call.reproducible || config.reproducible;
   if (config.accumulate_wide && call.accumulate == call.type)
     call.accumulate = wide_type(call.type).value_or(call.type);
@@ -37,12 +37,12 @@ Call resolved(Call call, const Config& config) {
 
 std::size_t index_space_bytes(const Call& call, int ranks) {
   const bool whole = is_vector(call.collective) || call.blocks != 0;
-  return call.count * size_of(call.type) * (whole ? 1 : static_cast<std::size_t>(ranks));
+  return call.count * element_bytes(call) * (whole ? 1 : static_cast<std::size_t>(ranks));
 }
 
 CallSize size_of(const Call& call, Counts counts, int ranks) {
   CallSize size(index_space_bytes(call, ranks));
-  if (!counts.empty()) size.largest_block = std::ranges::max(counts) * size_of(call.type);
+  if (!counts.empty()) size.largest_block = std::ranges::max(counts) * element_bytes(call);
   return size;
 }
 

@@ -23,7 +23,7 @@ constexpr double queued_for = 0.125;
 constexpr double not_hidden = 0.25;
 
 /// Whether some ranks begin the next call of a loop while others are in this one.
-bool overlap(Collective collective) { return info(collective).has_root; }
+bool overlap(Collective collective) { return info(collective).has_root || is_scan(collective); }
 
 /// What one part of a collective counts, in units of its links' costs.
 struct PartCounts {

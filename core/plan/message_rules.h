@@ -86,6 +86,13 @@ inline constexpr Rule rules[] = {
     {Collective::reduce, On::both, "binomial_tree", 64 * KiB, any_ranks, few_rounds},
     {Collective::reduce, On::both, "chain", any_size, any_ranks, pipelined},
 
+    {Collective::scan, On::both, "chain", any_size, 8, pipelined},
+    {Collective::scan, On::both, "recursive_doubling", 64 * KiB, any_ranks, few_rounds},
+    {Collective::scan, On::both, "chain", any_size, any_ranks, pipelined},
+    {Collective::exclusive_scan, On::both, "chain", any_size, 8, pipelined},
+    {Collective::exclusive_scan, On::both, "recursive_doubling", 64 * KiB, any_ranks, few_rounds},
+    {Collective::exclusive_scan, On::both, "chain", any_size, any_ranks, pipelined},
+
     {Collective::all_to_all, On::memory, "linear", 2 * MiB, 8, "no message waits for another"},
     {Collective::all_to_all, On::memory, "pairwise", any_size, any_ranks, "one partner at a time"},
     {Collective::all_to_all, On::loopback, "linear", any_size, 3, "no message waits for another"},
@@ -113,6 +120,8 @@ inline constexpr Rule rank_order_rules[] = {
     {Collective::reduce_scatter, On::both, "one_shot", any_size, any_ranks, one_exchange},
     {Collective::reduce, On::both, "one_shot", 64 * KiB, any_ranks, one_exchange},
     {Collective::reduce, On::both, "two_shot", any_size, any_ranks, shared_sums},
+    {Collective::scan, On::both, "one_shot", any_size, any_ranks, one_exchange},
+    {Collective::exclusive_scan, On::both, "one_shot", any_size, any_ranks, one_exchange},
 };
 // clang-format on
 

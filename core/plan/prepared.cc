@@ -90,8 +90,9 @@ std::shared_ptr<PreparedCall> prepare(std::shared_ptr<const Plan> plan, const Ca
   prepared->plan = std::move(plan);
   prepared->call = call;
   prepared->call.sequence = 0;
+  if (call.own != nullptr) prepared->call.own = &prepared->own.emplace(*call.own);
   prepared->counts.assign(counts.begin(), counts.end());
-  prepared->element_bytes = size_of(call.type);
+  prepared->element_bytes = element_bytes(call);
   prepared->reason = std::move(reason);
   // An empty message is sent all the same: the other side may not agree that it is empty.
   prepared->tokens = call.collective == Collective::barrier ||

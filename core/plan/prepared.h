@@ -59,7 +59,8 @@ struct ShortOp {
 
 struct PreparedCall {
   std::shared_ptr<const Plan> plan{};  ///< null: short_ops are all there is, in any order
-  Call call{};                         ///< sequence 0
+  Call call{};                         ///< sequence 0; its own operator is the next field
+  std::optional<Operator> own{};
   std::uint64_t fingerprint_base = 0;  ///< the call's
   std::vector<std::size_t> counts{};   ///< of the blocks, where they differ; else empty
   std::size_t element_bytes = 1;

@@ -37,9 +37,8 @@ void mark_as_part(Call& part, const Call& whole, std::size_t number) {
 }
 
 Partition partition_of(const Call& call, Counts counts, const Layout& layout) {
-  const std::size_t element_bytes = size_of(call.type);
-  return counts.empty() ? Partition(layout, call.count, element_bytes)
-                        : Partition(layout, counts, element_bytes);
+  return counts.empty() ? Partition(layout, call.count, element_bytes(call))
+                        : Partition(layout, counts, element_bytes(call));
 }
 
 HeldElements held_elements(const Call& call, Counts counts, Buffer buffer, int rank, int ranks) {

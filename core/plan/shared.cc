@@ -74,7 +74,7 @@ void cut(SharedPart& part, std::size_t most_bytes) {
 
 SharedPart part_of(std::shared_ptr<const SharedPlan> plan, const Call& call, Counts counts,
                    int ranks) {
-  SharedPart part{.plan = std::move(plan), .element_bytes = size_of(call.type)};
+  SharedPart part{.plan = std::move(plan), .element_bytes = element_bytes(call)};
   const Layout& layout = part.plan->layout;
   const Partition partition = partition_of(call, counts, layout);
   part.offsets.reserve(static_cast<std::size_t>(layout.chunks()) + 1);
@@ -162,7 +162,7 @@ std::shared_ptr<SharedCall> prepare_shared(const SharedChoice& choice, const Cal
   shared->alone = one_look && shared->ordinary.users.empty() && shared->ordinary.awaited.empty();
   const bool shares = call.collective == Collective::all_reduce;
   shared->offers_windows =
-      choice.places == Places::copies && !is_token(call.collective) &&
+      choice.places == Places::copies && reads_windows(call.collective) &&
       shared->ordinary.bytes() >= (shares ? least_window_bytes : least_moved_window_bytes);
   if (choice.places == Places::buffers || shared->offers_windows)
     shared->windows = part(in_windows(choice, call.collective, plans));

@@ -7,6 +7,7 @@
 
 #include "core/plan/shared.h"
 #include "core/plan/sizes.h"
+#include "core/schedule/collective.h"
 #include "rondo/types.h"
 
 namespace rondo {
@@ -58,6 +59,8 @@ inline constexpr SharedRule shared_rules[] = {
     {Collective::broadcast, reached_once, any_size, 64, in_place},
     {Collective::reduce, shown_once, 32 * KiB, 64, one_look},
     {Collective::reduce, reached_once, any_size, 64, in_place},
+    {Collective::scan, shown_once, 1 * KiB, 64, one_look},
+    {Collective::exclusive_scan, shown_once, 1 * KiB, 64, one_look},
     {Collective::all_to_all, shown_blocks, 16 * KiB, 2, one_look},
     {Collective::all_to_all, reached_blocks, any_size, 2, in_place},
     {Collective::all_to_all, shown_blocks, 32 * KiB, 4, one_look},
@@ -77,7 +80,13 @@ inline constexpr SharedRule shared_rules[] = {
 /// windows; everything else runs the rule's algorithm there.
 inline constexpr std::string_view shares_in_windows = "two_shot";
 constexpr bool makes_shares(Collective collective) {
-  return is_vector(collective) && info(collective).reduces;
+  return is_vector(collective) && info(collective).reduces && !is_scan(collective);
+}
+
+/// Whether what is shown as a copy may be read where it lies, in windows. A token lies nowhere. In place,
+/// a rank of a scan writes where those above it read.
+constexpr bool reads_windows(Collective collective) {
+  return !is_token(collective) && !is_scan(collective);
 }
 
 /// Whether calls may run the merged program of an algorithm.
@@ -85,8 +94,8 @@ constexpr bool is_used(Collective collective, std::string_view algorithm, const 
                        int ranks) {
   if (sharing.posted) return makes_shares(collective) && algorithm == shares_in_windows;
   return std::ranges::any_of(shared_rules, [&](const SharedRule& rule) {
-    const bool in_windows = sharing.places == Places::buffers && !makes_shares(collective) &&
-                            collective != Collective::barrier;
+    const bool in_windows =
+        sharing.places == Places::buffers && !makes_shares(collective) && reads_windows(collective);
     return rule.collective == collective && rule.choice.algorithm == algorithm &&
            ranks <= rule.most_ranks && (rule.choice.places == sharing.places || in_windows);
   });

@@ -85,6 +85,8 @@ std::string_view default_algorithm(Collective collective) {
     case Collective::all_gather:
     case Collective::broadcast:
     case Collective::reduce:
+    case Collective::scan:
+    case Collective::exclusive_scan:
       return "one_shot";
     case Collective::all_to_all:
     case Collective::scatter:

@@ -17,7 +17,11 @@ std::optional<Expectation> expected(const Schedule& schedule, int rank, int outp
     case Collective::reduce_scatter:
     case Collective::reduce:
     case Collective::barrier:
-      return Expectation{output_chunk, -1};
+      return Expectation{output_chunk, 0, schedule.ranks};
+    case Collective::scan:
+      return Expectation{output_chunk, 0, rank + 1};
+    case Collective::exclusive_scan:
+      return Expectation{output_chunk, 0, rank};
     case Collective::all_gather:
     case Collective::gather:
       return Expectation{output_chunk, block};

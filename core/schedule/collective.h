@@ -18,7 +18,10 @@ namespace rondo {
 
 struct Expectation {
   int source_chunk = 0;  ///< the input chunk, in the sender's numbering
-  int rank = -1;         ///< the one contributor; -1: every rank exactly once
+  int first = 0;         ///< the contributors, each exactly once: this rank ...
+  int ranks = 1;         ///< ... and those after it, so many in all
+
+  bool contributes(int rank) const { return rank >= first && rank < first + ranks; }
 };
 
 /// What `output_chunk` of `rank` must hold at the end; nothing where its output has no such chunk.

@@ -1,5 +1,6 @@
 #include "core/schedule/contribution.h"
 
+#include <algorithm>
 #include <bit>
 
 namespace rondo {
@@ -26,10 +27,11 @@ constexpr std::uint64_t bit(int rank) { return std::uint64_t{1} << (rank % mask_
 ContributionAlgebra::ContributionAlgebra(const Schedule& header)
     : ranks_(header.ranks),
       token_(is_token(header.collective)),
+      ordered_(is_scan(header.collective)),
       exact_(token_ || header.ranks <= mask_bits),
-      everyone_(0) {
+      sets_{0} {
   for (int rank = 0; rank < ranks_; ++rank)
-    everyone_ += ranks_ <= mask_bits ? bit(rank) : random_of(rank);
+    sets_.push_back(sets_.back() + (ranks_ <= mask_bits ? bit(rank) : random_of(rank)));
 }
 
 Contribution ContributionAlgebra::leaf(int rank, int chunk) {
@@ -44,6 +46,7 @@ Contribution ContributionAlgebra::leaf(int rank, int chunk) {
   value.tree = mix(~static_cast<std::uint64_t>(rank));
   value.count = 1;
   value.chunk = chunk;
+  value.lowest = value.highest = rank;
   value.fault = Fault::none;
   return value;
 }
@@ -62,6 +65,9 @@ Contribution ContributionAlgebra::merge(const Contribution& left, const Contribu
   if (left.fault == Fault::none) value.fault = right.fault;
   if (value.fault != Fault::none) return value;
   if (left.chunk != right.chunk) value.fault = Fault::mixed;
+  if (ordered_ && left.highest > right.lowest) value.fault = Fault::disorder;
+  value.lowest = std::min(left.lowest, right.lowest);
+  value.highest = std::max(left.highest, right.highest);
   if (token_) {
     value.set = token(left, right);
     value.count = static_cast<std::uint32_t>(contributors(value).size());
@@ -84,16 +90,15 @@ std::uint64_t ContributionAlgebra::token(const Contribution& left, const Contrib
 bool ContributionAlgebra::satisfies(const Contribution& value,
                                     const Expectation& expectation) const {
   if (value.fault != Fault::none || value.chunk != expectation.source_chunk) return false;
-  const std::uint32_t count = expectation.rank < 0 ? static_cast<std::uint32_t>(ranks_) : 1;
-  if (value.count != count) return false;
+  if (value.count != static_cast<std::uint32_t>(expectation.ranks)) return false;
   if (token_) return true;
-  if (expectation.rank < 0) return value.set == everyone_;
-  return value.set == (exact_ ? bit(expectation.rank) : random_of(expectation.rank));
+  const auto first = static_cast<std::size_t>(expectation.first);
+  return value.set == sets_[first + static_cast<std::size_t>(expectation.ranks)] - sets_[first];
 }
 
-std::uint64_t ContributionAlgebra::rank_order_tree() {
+std::uint64_t ContributionAlgebra::rank_order_tree(int ranks) {
   std::vector<Contribution> leaves;
-  for (int rank = 0; rank < ranks_; ++rank) leaves.push_back(leaf(rank, 0));
+  for (int rank = 0; rank < ranks; ++rank) leaves.push_back(leaf(rank, 0));
   return leaves.size() == 1 ? leaves.front().tree : combine(leaves).tree;
 }
 
@@ -120,14 +125,17 @@ std::string ContributionAlgebra::text(const Contribution& value) const {
   }
   words += " of chunk " + std::to_string(value.chunk);
   if (value.fault == Fault::mixed) words += " mixed with another chunk";
+  if (value.fault == Fault::disorder) words += " not in the order of ranks";
   if (value.fault == Fault::twice) words += " with a rank counted twice";
   return words;
 }
 
 std::string ContributionAlgebra::text(const Expectation& expectation) const {
   const std::string chunk = " of chunk " + std::to_string(expectation.source_chunk);
-  if (expectation.rank >= 0) return "{" + std::to_string(expectation.rank) + "}" + chunk;
-  return "every rank once" + chunk;
+  if (expectation.ranks == 1) return "{" + std::to_string(expectation.first) + "}" + chunk;
+  if (expectation.ranks == ranks_) return "every rank once" + chunk;
+  return "each of the ranks " + std::to_string(expectation.first) + " to " +
+         std::to_string(expectation.first + expectation.ranks - 1) + " once" + chunk;
 }
 
 }  // namespace rondo

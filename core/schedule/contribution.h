@@ -22,11 +22,14 @@ struct Contribution {
     undefined,  ///< made from memory that nothing had written
     mixed,      ///< made from different input chunks
     twice,      ///< has a contributor more than once (exact sets only)
+    disorder,   ///< of scans: ranks were not combined in their order
   };
   std::uint64_t set = 0;   ///< bit mask, sum of random numbers, or index of a token's set
   std::uint64_t tree = 0;  ///< hash of the tree of combinations: operands' order counts
   std::uint32_t count = 0;
-  std::int32_t chunk = -1;  ///< input chunk, in its owner's numbering
+  std::int32_t chunk = -1;   ///< input chunk, in its owner's numbering
+  std::int32_t lowest = 0;   ///< contributors lie from here ...
+  std::int32_t highest = 0;  ///< ... to here
   Fault fault = Fault::undefined;
 };
 
@@ -41,8 +44,8 @@ class ContributionAlgebra {
   Contribution combine(std::span<const Contribution> operands);
   bool satisfies(const Contribution& value, const Expectation& expectation) const;
 
-  /// The tree of ranks 0, 1, ..., P-1 combined at once.
-  std::uint64_t rank_order_tree();
+  /// The tree of so many ranks, 0, 1, ..., combined at once.
+  std::uint64_t rank_order_tree(int ranks);
 
   /// Contributors in ascending order; empty where only a fingerprint is known.
   std::vector<int> contributors(const Contribution& value) const;
@@ -56,8 +59,9 @@ class ContributionAlgebra {
 
   int ranks_;
   bool token_;
+  bool ordered_;  ///< operands must be in the order of ranks
   bool exact_;
-  std::uint64_t everyone_;                            ///< `set` of all ranks once
+  std::vector<std::uint64_t> sets_;                   ///< by r: `set` of the ranks below r, once
   std::vector<std::vector<std::uint64_t>> tokens_{};  ///< sets beyond 64 ranks
 };
 

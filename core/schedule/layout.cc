@@ -26,6 +26,7 @@ ChunkSpan held(Collective collective, Buffer buffer, Layout layout, int rank, in
   if (buffer == Buffer::scratch) return all;
   switch (collective) {
     case Collective::all_reduce:
+    case Collective::scan:
     case Collective::all_to_all:
     case Collective::barrier:
       return all;
@@ -35,6 +36,8 @@ ChunkSpan held(Collective collective, Buffer buffer, Layout layout, int rank, in
       return reads ? own : all;
     case Collective::broadcast:
       return reads && rank != root ? none : all;
+    case Collective::exclusive_scan:
+      return !reads && rank == 0 ? none : all;
     case Collective::reduce:
       return !reads && rank != root ? none : all;
     case Collective::scatter:

@@ -3,7 +3,7 @@
 //   block 0            block 1
 //   [0 | 1 | .. | k-1] [k | k+1 | .. ] ...
 //
-// One block of N for all_reduce, broadcast and reduce; one block per rank for all others.
+// One block of N for all_reduce, broadcast, reduce and scans; one block per rank for all others.
 // chunk = block * parts + part; parts split a block as evenly as alignment allows.
 //
 // Block sizes may differ from block to block (ragged); parts of a block differ by rounding only.
@@ -31,7 +31,8 @@ struct Layout {
 /// True where the index space is one vector of N elements rather than a block per rank.
 constexpr bool is_vector(Collective collective) {
   return collective == Collective::all_reduce || collective == Collective::broadcast ||
-         collective == Collective::reduce || collective == Collective::barrier ||
+         collective == Collective::reduce || collective == Collective::scan ||
+         collective == Collective::exclusive_scan || collective == Collective::barrier ||
          collective == Collective::send_recv;
 }
 

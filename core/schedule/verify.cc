@@ -1,5 +1,6 @@
 #include "core/schedule/verify.h"
 
+#include <map>
 #include <optional>
 
 #include "core/schedule/contribution_domain.h"
@@ -60,13 +61,18 @@ class Trees {
         first_(static_cast<std::size_t>(header.layout.chunks())) {}
 
   void compare(ContributionDomain& domain, Findings& findings) {
-    ranked_ = domain.algebra().rank_order_tree();
+    if (!info(header_.collective).reduces) return;
+    std::map<int, std::uint64_t> ranked;  // by the number of ranks that contribute
     for (int rank = 0; rank < header_.ranks; ++rank)
       for (int chunk = 0; chunk < header_.layout.chunks(); ++chunk) {
         const std::optional<Expectation> wanted = expected(header_, rank, chunk);
-        if (wanted && wanted->rank < 0) compare(domain.output(rank, chunk), rank, chunk, findings);
+        if (!wanted) continue;
+        const auto [own, is_new] = ranked.try_emplace(wanted->ranks);
+        if (is_new) own->second = domain.algebra().rank_order_tree(wanted->ranks);
+        const Contribution& value = domain.output(rank, chunk);
+        report_.rank_order = report_.rank_order && value.tree == own->second;
+        if (!is_scan(header_.collective)) compare(value, rank, chunk, findings);
       }
-    report_.one_tree = report_.one_tree && report_.order_agrees;
   }
 
  private:
@@ -78,9 +84,6 @@ class Trees {
   void compare(const Contribution& value, int rank, int chunk, Findings& findings) {
     First& first = first_[static_cast<std::size_t>(chunk)];
     if (first.rank < 0) first = {rank, value.tree};
-    if (!any_) any_ = value.tree;
-    report_.one_tree = report_.one_tree && value.tree == *any_;
-    report_.rank_order = report_.rank_order && value.tree == ranked_;
     if (value.tree == first.tree) return;
     report_.order_agrees = false;
     findings.add("ranks " + std::to_string(first.rank) + " and " + std::to_string(rank) +
@@ -91,8 +94,6 @@ class Trees {
   const Schedule& header_;
   Report& report_;
   std::vector<First> first_;
-  std::uint64_t ranked_ = 0;
-  std::optional<std::uint64_t> any_{};
 };
 
 void conclude(const Schedule& header, const Outcome& outcome, ContributionDomain& domain,

@@ -7,7 +7,7 @@
 //   same memory.
 // - Lanes share no memory.
 // - There is no wait cycle at the declared depth, and nothing is left in a channel.
-// - All ranks combine a chunk in the same order.
+// - All ranks combine a chunk in the same order. Scans combine in the order of ranks.
 // - Programs only: dependencies order every two ops of a rank that conflict.
 // - Merged programs only: stages order every two ops of different ranks that conflict (races.h).
 #pragma once
@@ -28,8 +28,7 @@ struct Report {
   std::uint64_t ops = 0;
   std::uint64_t messages = 0;
   bool order_agrees = true;  ///< all ranks combine a chunk's contributions by the same tree
-  bool one_tree = true;      ///< and the tree is the same for all chunks
-  /// Every chunk is combined at once from rank 0's contribution to rank P-1's.
+  /// Every chunk is combined at once, from rank 0's contribution on.
   bool rank_order = true;
   /// Each names rank, lane, step, phase, round and chunk where they matter. At most 20 are kept.
   std::vector<std::string> findings{};

@@ -33,7 +33,7 @@ class Builder {
       for (int block = 0; block < promise_.layout.blocks; ++block) {
         const auto from = expected(promise_, rank, block);
         if (!from) continue;
-        const auto source = static_cast<std::size_t>(std::max(from->rank, 0));
+        const auto source = static_cast<std::size_t>(from->first);
         Place& place = all[static_cast<std::size_t>(from->source_chunk) * sources + source];
         if (place.targets.empty()) {
           place.sources = sources_of(*from);
@@ -55,10 +55,9 @@ class Builder {
     return (buffer == Buffer::input ? own.input : own.output) + offset * element_bytes_;
   }
   std::vector<DevicePointer> sources_of(const Expectation& from) const {
-    if (from.rank >= 0) return {at(Buffer::input, from.rank, from.source_chunk)};
     std::vector<DevicePointer> all;
-    for (int rank = 0; rank < promise_.ranks; ++rank)
-      all.push_back(at(Buffer::input, rank, from.source_chunk));
+    for (int i = 0; i < from.ranks; ++i)
+      all.push_back(at(Buffer::input, from.first + i, from.source_chunk));
     return all;
   }
 

@@ -43,6 +43,7 @@ std::uint32_t Recorder::number_of(const Form& form) {
                 call.blocks,
                 call.type,
                 call.op,
+                call.operator_code,
                 call.root,
                 form.prepared->shared != nullptr};
   const auto alike = by_key_.find(key);

@@ -97,7 +97,7 @@ class Recorder {
   }
   /// What tells forms apart.
   using Key = std::tuple<const Plan*, Collective, std::uint64_t, std::uint64_t, DataType,
-                         ReduceOperator, std::int32_t, bool>;
+                         ReduceOperator, std::uint32_t, std::int32_t, bool>;
   std::uint32_t number_of(const Form& form);
   void turn_page();
   void write_file() const;

@@ -144,8 +144,11 @@ void add_form(Lines& lines, std::size_t number, std::size_t plan, const Form& fo
     lines.line("message", number, plan, call.count, name(call.type), form.peer,
                form.sends ? "sends" : "receives", slicing.slice, slicing.passes);
   } else {
-    lines.line("form", number, plan, count_of(call, prepared.plan->schedule.ranks), name(call.type),
-               name(call.op), slicing.slice, slicing.passes, prepared.shared != nullptr ? 1 : 0);
+    // Readers know no operators of the caller's: their elements are written as bytes, and as a sum.
+    const std::size_t bytes = call.operator_code != 0 ? prepared.element_bytes : 1;
+    lines.line("form", number, plan, bytes * count_of(call, prepared.plan->schedule.ranks),
+               name(call.type), name(call.op), bytes * slicing.slice, slicing.passes,
+               prepared.shared != nullptr ? 1 : 0);
   }
 }
 

@@ -1,11 +1,13 @@
 // The entry points: they check the arguments and look the kernel up once.
 #include "kernels/cpu/reduce.h"
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <cstring>
 #include <string>
 #include <type_traits>
+#include <vector>
 
 #include "kernels/cpu/families.h"
 #include "kernels/cpu/targets.h"
@@ -17,7 +19,7 @@ namespace rondo {
 namespace {
 
 [[noreturn]] void refuse(const Combination& how) {
-  const auto [type, op, factor, streaming, accumulate] = how;
+  const auto [type, op, factor, streaming, accumulate, own] = how;
   const bool known = static_cast<std::size_t>(type) < data_types.size() &&
                      static_cast<std::size_t>(op) < reduce_operators.size();
   throw Error(
@@ -100,12 +102,39 @@ void divide_all(void* values, std::size_t divisor, std::size_t count) {
   }
 }
 
+/// operands[0][i] (op) operands[1][i] ..., into `piece`.
+void combine_piece(const Operator& own, std::span<const void* const> operands, void* piece,
+                   std::size_t elements) {
+  if (own.combine_all != nullptr && operands.size() > 1)
+    return own.combine_all(operands.data(), operands.size(), piece, elements);
+  std::memcpy(piece, operands[0], elements * own.element_bytes);
+  for (const void* const operand : operands.subspan(1))
+    own.combine(piece, operand, piece, elements);
+}
+
+/// Piece by piece, so that a piece stays in the nearest cache. No output is written before all operands
+/// of its piece have been read, as an output may be one of them.
+void combine_by(const Operator& own, std::span<void* const> outputs,
+                std::span<const void* const> operands, std::size_t count) {
+  alignas(64) std::array<std::byte, most_operator_bytes> piece;
+  const std::size_t most = piece.size() / own.element_bytes;
+  std::vector<const void*> left(operands.begin(), operands.end());
+  for (std::size_t done = 0; done < count; done += most) {
+    const std::size_t elements = std::min(most, count - done);
+    const std::size_t bytes = elements * own.element_bytes;
+    combine_piece(own, left, piece.data(), elements);
+    for (void* const output : outputs)
+      std::memcpy(static_cast<std::byte*>(output) + done * own.element_bytes, piece.data(), bytes);
+    for (const void*& operand : left) operand = static_cast<const std::byte*>(operand) + bytes;
+  }
+}
+
 }  // namespace
 
 ReductionKernel::ReductionKernel(const Combination& how)
-    : how_(how),
-      scaled_(how.factor != 1.0 && !is_integer(how.type)),
-      kernel_(find_kernel(how, scaled_)) {
+    : how_(how), scaled_(how.own == nullptr && how.factor != 1.0 && !is_integer(how.type)) {
+  if (how.own != nullptr) return;
+  kernel_ = find_kernel(how, scaled_);
   if (kernel_ == nullptr) refuse(how);
 }
 
@@ -115,6 +144,7 @@ void ReductionKernel::operator()(std::span<void* const> outputs,
     throw Error(ErrorCode::invalid_argument, "a reduction needs at least one operand and output");
   }
   if (count == 0) return;
+  if (how_.own != nullptr) return combine_by(*how_.own, outputs, operands, count);
   const std::size_t bytes = count * size_of(how_.type);
   if (operands.size() == 1 && !scaled_) return copy(outputs, operands[0], bytes, how_.streaming);
   kernel_({outputs.data(), outputs.size()}, {operands.data(), operands.size()}, how_.streaming,

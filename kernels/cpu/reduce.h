@@ -13,6 +13,7 @@
 #include <string_view>
 
 #include "kernels/cpu/families.h"
+#include "rondo/operator.h"
 #include "rondo/types.h"
 
 namespace rondo {
@@ -21,9 +22,10 @@ namespace rondo {
 struct Combination {
   DataType type = DataType::float32;
   ReduceOperator op = ReduceOperator::sum;  ///< avg is sum here: its division is the factor's
-  double factor = 1.0;         ///< multiplies a float result before it is rounded; else ignored
-  bool streaming = false;      ///< results go past the caches: for data larger than they are
-  DataType accumulate = type;  ///< or its wide_type()
+  double factor = 1.0;            ///< multiplies a float result before it is rounded; else ignored
+  bool streaming = false;         ///< results go past the caches: for data larger than they are
+  DataType accumulate = type;     ///< or its wide_type()
+  const Operator* own = nullptr;  ///< a caller's operator takes the place of all others
 
   friend bool operator==(const Combination&, const Combination&) = default;
 };

@@ -53,6 +53,9 @@ TEST_CASE("arguments are checked before anything is sent") {
       expect(error_of([&] { comm.recv(data.data(), count, f32, 1 - comm.rank()); }),
              ErrorCode::invalid_argument, words);
     }
+    expect(error_of(
+               [&] { comm.exclusive_scan(data.data(), data.data(), 1, f32, ReduceOperator::avg); }),
+           ErrorCode::invalid_argument, "avg divides by the number of all ranks");
     for (const auto& op : reduce_operators) {
       if (!op.bitwise) continue;
       const std::string words = std::string(op.name) + " combines the bits of integers, not of ";

@@ -89,6 +89,11 @@ void call(Communicator& comm, const test::Case& given, const Buffers<T>& at) {
     case Collective::reduce:
       return given.in_place ? comm.reduce(both, is.op, is.root)
                             : comm.reduce(in, out, is.op, is.root);
+    case Collective::scan:
+      return given.in_place ? comm.scan(both, is.op) : comm.scan(in, out, is.op);
+    case Collective::exclusive_scan:
+      return given.in_place ? comm.exclusive_scan(both, is.op)
+                            : comm.exclusive_scan(in, out, is.op);
     case Collective::reduce_scatter:
       return ragged ? comm.reduce_scatter_v(in, out, given.counts, is.op)
                     : comm.reduce_scatter(in, out, is.op);
@@ -123,6 +128,11 @@ Work start(Communicator& comm, const test::Case& given, const Buffers<T>& at) {
     case Collective::reduce:
       return given.in_place ? comm.reduce_async(both, is.op, is.root)
                             : comm.reduce_async(in, out, is.op, is.root);
+    case Collective::scan:
+      return given.in_place ? comm.scan_async(both, is.op) : comm.scan_async(in, out, is.op);
+    case Collective::exclusive_scan:
+      return given.in_place ? comm.exclusive_scan_async(both, is.op)
+                            : comm.exclusive_scan_async(in, out, is.op);
     case Collective::reduce_scatter:
       return ragged ? comm.reduce_scatter_v_async(in, out, given.counts, is.op)
                     : comm.reduce_scatter_async(in, out, is.op);
@@ -145,6 +155,7 @@ std::vector<test::Trial> trials_of(DataType type, int ranks) {
   for (const ReduceOperator op : {ReduceOperator::sum, ReduceOperator::max}) {
     for (const test::Case& each : test::every_collective(5, ranks - 1, type, op))
       cases.push_back(each);
+    for (const test::Case& each : test::every_scan(5, type, op)) cases.push_back(each);
   }
   std::vector<std::size_t> counts(static_cast<std::size_t>(ranks));
   std::iota(counts.begin(), counts.end(), std::size_t{1});

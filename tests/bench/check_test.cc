@@ -46,11 +46,18 @@ struct Stage {
     return values;
   }
 
+  /// The collective gives this rank nothing.
+  bool is_untouched() const {
+    const Collective collective = layout.program->collective;
+    if (collective == Collective::exclusive_scan) return layout.rank == 0;
+    return (collective == Collective::reduce || collective == Collective::gather) &&
+           layout.rank != root;
+  }
+
   /// Element k of this rank's output by the collective's definition, from all ranks' inputs.
   void play() {
     const Collective collective = layout.program->collective;
-    const bool at_root = layout.rank == root;
-    if ((collective == Collective::reduce || collective == Collective::gather) && !at_root) return;
+    if (is_untouched()) return;
     for (std::size_t k = 0; k < layout.shape.output; ++k) result()[k] = defined(collective, k);
   }
 
@@ -66,15 +73,19 @@ struct Stage {
     const std::vector<std::size_t>& counts = layout.shape.counts;
     const auto self = static_cast<std::size_t>(layout.rank);
     const std::size_t own = counts.size() == ranks ? begin_of(counts, self) : 0;
-    const auto sum = [&](std::size_t index) {
+    const auto sum = [&](std::size_t index, int end = ranks) {
       float total = 0;
-      for (int rank = 0; rank < ranks; ++rank) total += input_of_rank(rank)[index];
+      for (int rank = 0; rank < end; ++rank) total += input_of_rank(rank)[index];
       return total;
     };
     switch (collective) {
       case Collective::all_reduce:
       case Collective::reduce:
         return sum(k);
+      case Collective::scan:
+        return sum(k, layout.rank + 1);
+      case Collective::exclusive_scan:
+        return sum(k, layout.rank);
       case Collective::reduce_scatter:
         return sum(own + k);
       case Collective::all_gather:
@@ -98,8 +109,9 @@ struct Stage {
 };
 
 const std::vector<std::string> program_names{
-    "all_reduce_perf", "reduce_scatter_perf", "all_gather_perf", "broadcast_perf", "reduce_perf",
-    "alltoall_perf",   "scatter_perf",        "gather_perf",     "sendrecv_perf"};
+    "all_reduce_perf", "reduce_scatter_perf", "all_gather_perf",     "broadcast_perf",
+    "reduce_perf",     "scan_perf",           "exclusive_scan_perf", "alltoall_perf",
+    "scatter_perf",    "gather_perf",         "sendrecv_perf"};
 
 }  // namespace
 
@@ -125,10 +137,7 @@ TEST_CASE("the checker accepts right results and rejects each mutation, for ever
   }
 
   Stage swapped = stage();
-  const bool untouched =
-      (program->collective == Collective::reduce || program->collective == Collective::gather) &&
-      rank != root;
-  if (any && !untouched) {
+  if (any && !swapped.is_untouched()) {
     std::swap(swapped.result()[0], swapped.result()[1]);
     CHECK(swapped.errors() == 2);
   }

@@ -92,7 +92,7 @@ std::size_t wrong_integers_of(DataType type, ReduceOperator op, int ranks) {
   for (const auto& input : inputs) operands.push_back(input.data());
   std::vector<std::byte> expected(bytes);
   std::vector<std::byte> reduced(bytes);
-  pattern.fill_reduced(expected.data(), 0, elements);
+  pattern.fill_reduced(expected.data(), 0, elements, ranks);
   reduce(type, op, reduced.data(), operands, elements);
   if (op == ReduceOperator::avg)
     divide(type, reduced.data(), static_cast<std::size_t>(ranks), elements);
@@ -116,7 +116,7 @@ TEST_CASE("reductions of the data are exact in any order, for every type, operat
       }
       const Pattern pattern(type.type, op.op, true, ranks, 3);
       std::vector<std::byte> expected(elements * type.bytes);
-      pattern.fill_reduced(expected.data(), 0, elements);
+      pattern.fill_reduced(expected.data(), 0, elements, ranks);
       std::vector<int> order(static_cast<std::size_t>(ranks));
       std::iota(order.begin(), order.end(), 0);
       CHECK(wrong_in_order(pattern, op.op, order, expected) == 0);
@@ -186,7 +186,7 @@ TEST_CASE("a lost contribution changes bits of the result of many ranks") {
           if (op.op == ReduceOperator::bit_or) all |= value;
           if (op.op == ReduceOperator::bit_xor) all ^= value;
         }
-        changed += all != static_cast<std::uint64_t>(pattern.reduced_value(index));
+        changed += all != static_cast<std::uint64_t>(pattern.reduced_value(index, ranks));
       }
       CAPTURE(op.name, ranks);
       CHECK(changed >= std::size_t{200} / static_cast<std::size_t>(ranks));

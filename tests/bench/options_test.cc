@@ -8,9 +8,10 @@ using namespace rondo::bench;
 
 namespace {
 
-Command<bench::Options> parse(std::vector<const char*> arguments, bool reduces = true) {
+Command<bench::Options> parse(std::vector<const char*> arguments,
+                              Collective collective = Collective::all_reduce) {
   arguments.insert(arguments.begin(), "all_reduce_perf");
-  return parse_options("all_reduce_perf", reduces, static_cast<int>(arguments.size()),
+  return parse_options("all_reduce_perf", collective, static_cast<int>(arguments.size()),
                        arguments.data());
 }
 
@@ -138,13 +139,16 @@ TEST_CASE("all selects every type, operator and root") {
 }
 
 TEST_CASE("a sweep combines types and operators that go together") {
-  const auto all = parse({"-d", "all", "-o", "all"}).options.kinds(true);
+  const auto all = parse({"-d", "all", "-o", "all"}).options.kinds(Collective::all_reduce);
   CHECK(all.size() == 8 * reduce_operators.size() + 6 * (reduce_operators.size() - 3));
   for (const Kinds& kinds : all) CHECK(applies_to(kinds.op, kinds.type));
-  CHECK(parse({"-o", "all"}).options.kinds(true).size() == reduce_operators.size() - 3);
-  CHECK(parse({"-d", "all", "-o", "bit_or"}).options.kinds(true).size() == 8);
-  CHECK(parse({"-d", "all", "-o", "all"}, false).options.kinds(false).size() == data_types.size());
-  CHECK_FALSE(parse({"-o", "bit_xor"}, false).status);  // it means nothing there
+  CHECK(parse({"-o", "all"}).options.kinds(Collective::all_reduce).size() ==
+        reduce_operators.size() - 3);
+  CHECK(parse({"-d", "all", "-o", "bit_or"}).options.kinds(Collective::all_reduce).size() == 8);
+  CHECK(parse({"-d", "all", "-o", "all"}, Collective::all_gather)
+            .options.kinds(Collective::all_gather)
+            .size() == data_types.size());
+  CHECK_FALSE(parse({"-o", "bit_xor"}, Collective::all_gather).status);  // it means nothing there
 }
 
 TEST_CASE("rondo's own type names are aliases") {

@@ -111,6 +111,7 @@ void check_row(const Algorithm& row, int ranks, std::string_view transport) {
     for (const auto& op : reduce_operators) {
       if (!info(row.collective).reduces && op.op != ReduceOperator::sum) continue;
       if (!applies_to(op.op, type.type) || !test::takes(type.type, op.op)) continue;
+      if (!applies_to(op.op, row.collective)) continue;
       check(comms, {row, ranks, roots - 1, 1000, type.type, op.op, false}, random);
     }
   }

@@ -62,7 +62,7 @@ Bytes promised(const Call& call, int ranks, int rank, const std::vector<Bytes>& 
     if (!value) continue;
     std::vector<const void*> operands;
     for (int from = 0; from < ranks; ++from) {
-      if (value->rank >= 0 && value->rank != from) continue;
+      if (!value->contributes(from)) continue;
       const std::size_t element =
           partition.offset(value->source_chunk) - begin(Buffer::input, from);
       operands.push_back(inputs[static_cast<std::size_t>(from)].data() +
@@ -70,7 +70,7 @@ Bytes promised(const Call& call, int ranks, int rank, const std::vector<Bytes>& 
     }
     void* const to = output.data() +
                      (partition.offset(chunk) - begin(Buffer::output, rank)) * size_of(call.type);
-    if (value->rank >= 0) {
+    if (operands.size() == 1 && call.op != ReduceOperator::avg) {
       std::memcpy(to, operands[0], partition.size(chunk) * size_of(call.type));
       continue;
     }
@@ -142,8 +142,8 @@ void fill(Bytes& input, std::mt19937& random) {
 
 void check_call(const Setting& setting, Call call, bool in_place) {
   // Long sums in ordinary memory go by messages, which add in rank order only where that is asked.
-  call.reproducible =
-      setting.where != Where::everybody && info(call.collective).reduces && is_float(call.type);
+  const bool by_messages = setting.where != Where::everybody || is_scan(call.collective);
+  call.reproducible = by_messages && info(call.collective).reduces && is_float(call.type);
   const int ranks = static_cast<int>(setting.comms.size());
   std::vector<Bytes> inputs;
   for (int rank = 0; rank < ranks; ++rank) {
@@ -211,6 +211,7 @@ void check_collective(const Setting& setting, Collective collective) {
     for (const auto& op : reduce_operators) {
       if (!info(collective).reduces && op.op != ReduceOperator::sum) continue;
       if (!applies_to(op.op, type.type) || !test::takes(type.type, op.op)) continue;
+      if (!applies_to(op.op, collective)) continue;
       for (const std::size_t count : {std::size_t{7}, std::size_t{9001}}) {
         check_call(setting,
                    {.count = count,

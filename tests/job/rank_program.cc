@@ -20,6 +20,7 @@
 #include <vector>
 
 #include "core/base/text.h"
+#include "core/schedule/layout.h"
 #include "tests/job/checked_calls.h"
 
 namespace {
@@ -104,9 +105,7 @@ void every_collective(Rank& rank, const std::string& details) {
   const auto ranks = static_cast<std::size_t>(rank.world.size());
   const std::size_t block = count == 0 ? 0 : std::max<std::size_t>(1, count / ranks);
   for (const CollectiveInfo& row : collectives) {
-    const bool whole = row.collective == Collective::all_reduce ||
-                       row.collective == Collective::reduce ||
-                       row.collective == Collective::broadcast;
+    const bool whole = is_vector(row.collective);
     const int last = rank.world.size() - 1;
     for (const int root : {0, last}) {
       checked_call(rank.world,

@@ -85,6 +85,8 @@ inline ncclResult_t make_call(const Call& call, const void* in, void* out, ncclC
       return ncclScatter(in, out, call.count, type, call.root, comm, stream);
     case Collective::gather:
       return ncclGather(in, out, call.count, type, call.root, comm, stream);
+    case Collective::scan:
+    case Collective::exclusive_scan:
     case Collective::barrier:
     case Collective::send_recv:
       break;

@@ -120,7 +120,7 @@ TEST_CASE("what the user's buffers hold, and what they must hold at the end") {
               if (!wanted) continue;
               // A rank that contributes has the chunk in its input.
               for (int from = 0; from < ranks; ++from)
-                if (wanted->rank < 0 || wanted->rank == from)
+                if (wanted->contributes(from))
                   CHECK(holds(schedule, from, input(wanted->source_chunk)));
             }
           }

@@ -100,7 +100,8 @@ rank 0 lane 0
 TEST_CASE("errors name line, column and what was expected") {
   CHECK(error_of("collective all_reduced\n") ==
         "file:1:12: expected a collective (all_reduce, reduce_scatter, all_gather, broadcast, "
-        "reduce, all_to_all, scatter, gather, barrier, send_recv), found 'all_reduced'");
+        "reduce, scan, exclusive_scan, all_to_all, scatter, gather, barrier, send_recv), found "
+        "'all_reduced'");
   CHECK(error_of("") ==
         "file:1:1: expected 'collective' in the lines before, found the end of the "
         "line");

@@ -26,6 +26,13 @@ void make_call(Comm& comm, const Call& call, const void* in, void* out, Stream..
       return comm.broadcast(in, out, call.count, call.type, call.root, stream...);
     case Collective::reduce:
       return comm.reduce(in, out, call.count, call.type, how, call.root, stream...);
+    case Collective::scan:
+      if constexpr (sizeof...(Stream) == 0) return comm.scan(in, out, call.count, call.type, how);
+      throw std::runtime_error("no scan in a stream");
+    case Collective::exclusive_scan:
+      if constexpr (sizeof...(Stream) == 0)
+        return comm.exclusive_scan(in, out, call.count, call.type, how);
+      throw std::runtime_error("no scan in a stream");
     case Collective::all_to_all:
       return comm.all_to_all(in, out, call.count, call.type, stream...);
     case Collective::scatter:

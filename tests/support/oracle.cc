@@ -5,6 +5,7 @@
 #include <random>
 #include <stdexcept>
 
+#include "core/schedule/collective.h"
 #include "kernels/cpu/reduce.h"
 #include "tests/kernels/elements.h"
 #include "tests/repeat.h"
@@ -240,6 +241,7 @@ std::vector<Case> every_collective(std::size_t count, int root, DataType type, R
   for (const CollectiveInfo& row : collectives) {
     const Collective collective = row.collective;
     if (collective == Collective::barrier || collective == Collective::send_recv) continue;
+    if (is_scan(collective)) continue;
     for (const bool in_place : {false, true}) {
       if (in_place && collective == Collective::all_to_all) continue;
       cases.push_back({.call = {.count = count,
@@ -249,6 +251,15 @@ std::vector<Case> every_collective(std::size_t count, int root, DataType type, R
                                 .root = row.has_root ? root : 0},
                        .in_place = in_place});
     }
+  }
+  return cases;
+}
+
+std::vector<Case> every_scan(std::size_t count, DataType type, ReduceOperator op) {
+  std::vector<Case> cases;
+  for (const Collective collective : {Collective::scan, Collective::exclusive_scan}) {
+    const Call call{.count = count, .collective = collective, .type = type, .op = op};
+    for (const bool in_place : {false, true}) cases.push_back({.call = call, .in_place = in_place});
   }
   return cases;
 }

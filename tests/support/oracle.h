@@ -114,10 +114,13 @@ class Trial {
   std::vector<Side> sides_{};
 };
 
-/// Each collective that moves or reduces data, of `count` elements a block, in place too where that
+/// Each collective of NCCL that moves or reduces data, of `count` elements a block, in place too where that
 /// may be. What has a root has `root`.
 std::vector<Case> every_collective(std::size_t count, int root, DataType type = DataType::int32,
                                    ReduceOperator op = ReduceOperator::sum);
+/// The scans, likewise, which NCCL does not have.
+std::vector<Case> every_scan(std::size_t count, DataType type = DataType::int32,
+                             ReduceOperator op = ReduceOperator::sum);
 /// Each collective whose blocks may differ in size, likewise.
 std::vector<Case> every_ragged(const std::vector<std::size_t>& counts, int root);
 

@@ -71,6 +71,16 @@ def test_operators():
     equal(world.all_reduce(numpy.array([1 + 2j], dtype="complex64")), [RANKS + 2j * RANKS])
 
 
+def test_scans():
+    own = numpy.arange(5.0) + RANK
+    every = [numpy.arange(5.0) + rank for rank in range(RANKS)]
+    equal(world.scan(own), sum(every[:RANK + 1]))
+    equal(world.scan_async(every[RANK].copy(), numpy.empty(5), "max").wait(), every[RANK])
+    below = world.exclusive_scan(numpy.arange(5.0) + RANK, numpy.full(5, -1.0))
+    equal(below, sum(every[:RANK]) if RANK > 0 else numpy.full(5, -1.0))
+    fails(lambda: world.scan(numpy.ones(5), op="avg"), "avg divides by the number of all ranks", "use sum")
+
+
 def test_numbers():
     values = numpy.zeros(5, dtype="float32")
     if RANK == 0:

@@ -64,6 +64,8 @@ Call call_of(const WhyInput& arguments) {
   call.accumulate = call.type;
   call.op = operator_by_name(arguments.op);
   if (info(call.collective).reduces) check_applies(call.op, call.type);
+  if (!applies_to(call.op, call.collective))
+    reject("an average is over all ranks, and a scan's sums have fewer", "--op sum");
   call.count = count_of(arguments, call.collective, size_of(call.type));
   return call;
 }

@@ -31,6 +31,8 @@
 //   exact.reproducible = true;
 //   world.all_reduce(values, exact);
 //
+// An operator of your own, on elements of your own, is a rondo::Operator (rondo/operator.h).
+//
 // Rules for every call:
 // - Counts are in elements. Where the comment says so, a count is that of one rank's block. Zero is
 //   allowed.
@@ -63,6 +65,7 @@
 #include <vector>
 
 #include "rondo/error.h"
+#include "rondo/operator.h"
 #include "rondo/traffic.h"
 #include "rondo/typed.h"
 #include "rondo/types.h"
@@ -173,14 +176,14 @@ class Communicator : public TypedCalls<Communicator> {
 
   // The typed calls: see rondo/typed.h.
   using Typed::all_reduce, Typed::reduce_scatter, Typed::all_gather, Typed::broadcast,
-      Typed::reduce, Typed::all_to_all, Typed::scatter, Typed::gather, Typed::all_gather_v,
-      Typed::reduce_scatter_v, Typed::gather_v, Typed::scatter_v, Typed::all_to_all_v, Typed::send,
-      Typed::recv;
+      Typed::reduce, Typed::scan, Typed::exclusive_scan, Typed::all_to_all, Typed::scatter,
+      Typed::gather, Typed::all_gather_v, Typed::reduce_scatter_v, Typed::gather_v,
+      Typed::scatter_v, Typed::all_to_all_v, Typed::send, Typed::recv;
   using Typed::all_reduce_async, Typed::reduce_scatter_async, Typed::all_gather_async,
-      Typed::broadcast_async, Typed::reduce_async, Typed::all_to_all_async, Typed::scatter_async,
-      Typed::gather_async, Typed::all_gather_v_async, Typed::reduce_scatter_v_async,
-      Typed::gather_v_async, Typed::scatter_v_async, Typed::all_to_all_v_async, Typed::send_async,
-      Typed::recv_async;
+      Typed::broadcast_async, Typed::reduce_async, Typed::scan_async, Typed::exclusive_scan_async,
+      Typed::all_to_all_async, Typed::scatter_async, Typed::gather_async, Typed::all_gather_v_async,
+      Typed::reduce_scatter_v_async, Typed::gather_v_async, Typed::scatter_v_async,
+      Typed::all_to_all_v_async, Typed::send_async, Typed::recv_async;
 
   /// output[i] = how's operator over input[i] of all ranks, on every rank.
   void all_reduce(const void* input, void* output, std::size_t count, DataType type,
@@ -198,6 +201,13 @@ class Communicator : public TypedCalls<Communicator> {
   /// touched.
   void reduce(const void* input, void* output, std::size_t count, DataType type,
               const Reduction& how, int root);
+  /// output[i] = how's operator over input[i] of the ranks 0 to rank(), in their order.
+  /// ReduceOperator::avg is an error.
+  void scan(const void* input, void* output, std::size_t count, DataType type,
+            const Reduction& how = {});
+  /// The same over the ranks below rank(). Rank 0's `output` is not touched.
+  void exclusive_scan(const void* input, void* output, std::size_t count, DataType type,
+                      const Reduction& how = {});
   /// Block j of `input` goes to rank j, which gets it as block rank() of `output`. A block has
   /// `count` elements. In place is an error.
   void all_to_all(const void* input, void* output, std::size_t count, DataType type);
@@ -205,6 +215,13 @@ class Communicator : public TypedCalls<Communicator> {
   void scatter(const void* input, void* output, std::size_t count, DataType type, int root);
   /// Every rank's `input` goes to the root's `output`, in rank order. A block has `count` elements.
   void gather(const void* input, void* output, std::size_t count, DataType type, int root);
+
+  /// The same calls with an operator of your own, whose elements `count` counts.
+  void all_reduce(const void* input, void* output, std::size_t count, const Operator& own);
+  void reduce_scatter(const void* input, void* output, std::size_t count, const Operator& own);
+  void reduce(const void* input, void* output, std::size_t count, const Operator& own, int root);
+  void scan(const void* input, void* output, std::size_t count, const Operator& own);
+  void exclusive_scan(const void* input, void* output, std::size_t count, const Operator& own);
 
   /// Blocks that differ in size: rank r's block has counts[r] elements. The list has a count for
   /// each rank and is the same on every rank. Zero is allowed. The larger buffer holds all blocks
@@ -240,9 +257,21 @@ class Communicator : public TypedCalls<Communicator> {
   Work broadcast_async(const void* input, void* output, std::size_t count, DataType type, int root);
   Work reduce_async(const void* input, void* output, std::size_t count, DataType type,
                     const Reduction& how, int root);
+  Work scan_async(const void* input, void* output, std::size_t count, DataType type,
+                  const Reduction& how = {});
+  Work exclusive_scan_async(const void* input, void* output, std::size_t count, DataType type,
+                            const Reduction& how = {});
   Work all_to_all_async(const void* input, void* output, std::size_t count, DataType type);
   Work scatter_async(const void* input, void* output, std::size_t count, DataType type, int root);
   Work gather_async(const void* input, void* output, std::size_t count, DataType type, int root);
+  Work all_reduce_async(const void* input, void* output, std::size_t count, const Operator& own);
+  Work reduce_scatter_async(const void* input, void* output, std::size_t count,
+                            const Operator& own);
+  Work reduce_async(const void* input, void* output, std::size_t count, const Operator& own,
+                    int root);
+  Work scan_async(const void* input, void* output, std::size_t count, const Operator& own);
+  Work exclusive_scan_async(const void* input, void* output, std::size_t count,
+                            const Operator& own);
   Work all_gather_v_async(const void* input, void* output, std::span<const std::size_t> counts,
                           DataType type);
   Work reduce_scatter_v_async(const void* input, void* output, std::span<const std::size_t> counts,

@@ -28,6 +28,7 @@
 #include <type_traits>
 
 #include "rondo/detail/typed_call.h"
+#include "rondo/operator.h"
 #include "rondo/types.h"
 #include "rondo/work.h"
 
@@ -40,13 +41,19 @@ namespace rondo {
 template <class Argument>
 concept Values = !std::is_pointer_v<std::remove_cvref_t<Argument>> &&
                  !std::is_null_pointer_v<std::remove_cvref_t<Argument>> &&
-                 !std::convertible_to<Argument, Reduction>;
+                 !std::convertible_to<Argument, Reduction> &&
+                 !std::derived_from<std::remove_cvref_t<Argument>, Operator>;
 
 /// The typed calls of Communicator, which is `Self`. Sizes are in elements, and P is the number of
 /// ranks. Functions whose names end in _async return at once. Their buffers must live, and must not
 /// be touched, until the Work is complete.
 template <class Self>
 class TypedCalls {
+  template <class T>
+  using Input = std::span<const std::type_identity_t<T>>;
+  template <class T>
+  using Output = std::span<std::type_identity_t<T>>;
+
  public:
   /// out[i] = how's operator over in[i] of all ranks, on every rank. out.size() == in.size().
   /// With one buffer: in place.
@@ -124,6 +131,42 @@ class TypedCalls {
   Work reduce_async(Values auto&& values, const Reduction& how, int root) {
     const auto c = typed<decltype(values)>("reduce", values).reduced(root);
     return self().reduce_async(c.input, c.output, c.count, c.type, how, root);
+  }
+
+  /// out[i] = how's operator over in[i] of the ranks 0 to this one, in their order.
+  /// out.size() == in.size(). With one buffer: in place.
+  void scan(Values auto&& in, Values auto&& out, const Reduction& how = {}) {
+    const auto c = typed<decltype(in), decltype(out)>("scan", in, out).equal();
+    self().scan(c.input, c.output, c.count, c.type, how);
+  }
+  void scan(Values auto&& values, const Reduction& how = {}) {
+    const auto c = typed<decltype(values)>("scan", values).equal();
+    self().scan(c.input, c.output, c.count, c.type, how);
+  }
+  Work scan_async(Values auto&& in, Values auto&& out, const Reduction& how = {}) {
+    const auto c = typed<decltype(in), decltype(out)>("scan", in, out).equal();
+    return self().scan_async(c.input, c.output, c.count, c.type, how);
+  }
+  Work scan_async(Values auto&& values, const Reduction& how = {}) {
+    const auto c = typed<decltype(values)>("scan", values).equal();
+    return self().scan_async(c.input, c.output, c.count, c.type, how);
+  }
+  /// The same over the ranks below this one. Rank 0's `out` is not touched and may be empty.
+  void exclusive_scan(Values auto&& in, Values auto&& out, const Reduction& how = {}) {
+    const auto c = typed<decltype(in), decltype(out)>("exclusive_scan", in, out).scanned();
+    self().exclusive_scan(c.input, c.output, c.count, c.type, how);
+  }
+  void exclusive_scan(Values auto&& values, const Reduction& how = {}) {
+    const auto c = typed<decltype(values)>("exclusive_scan", values).scanned();
+    self().exclusive_scan(c.input, c.output, c.count, c.type, how);
+  }
+  Work exclusive_scan_async(Values auto&& in, Values auto&& out, const Reduction& how = {}) {
+    const auto c = typed<decltype(in), decltype(out)>("exclusive_scan", in, out).scanned();
+    return self().exclusive_scan_async(c.input, c.output, c.count, c.type, how);
+  }
+  Work exclusive_scan_async(Values auto&& values, const Reduction& how = {}) {
+    const auto c = typed<decltype(values)>("exclusive_scan", values).scanned();
+    return self().exclusive_scan_async(c.input, c.output, c.count, c.type, how);
   }
 
   /// Block j of `in` goes to rank j, which gets it as block rank() of `out`. Both have P blocks of
@@ -236,8 +279,95 @@ class TypedCalls {
     return self().recv_async(m.buffer, m.count, m.type, peer);
   }
 
+  // With an operator of your own (rondo/operator.h): spans of its elements, or what converts to such.
+  // Sizes are as above. With one buffer: in place.
+
+  template <class T>
+  void all_reduce(Input<T> in, Output<T> out, const OperatorOn<T>& own) {
+    const auto c = typed_by("all_reduce", own, in, out).equal();
+    self().all_reduce(c.input, c.output, c.count, static_cast<const Operator&>(own));
+  }
+  template <class T>
+  void all_reduce(Output<T> values, const OperatorOn<T>& own) {
+    all_reduce(values, values, own);
+  }
+  template <class T>
+  Work all_reduce_async(Input<T> in, Output<T> out, const OperatorOn<T>& own) {
+    const auto c = typed_by("all_reduce", own, in, out).equal();
+    return self().all_reduce_async(c.input, c.output, c.count, static_cast<const Operator&>(own));
+  }
+  template <class T>
+  void reduce_scatter(Input<T> in, Output<T> out, const OperatorOn<T>& own) {
+    const auto c = typed_by("reduce_scatter", own, in, out).scattered();
+    self().reduce_scatter(c.input, c.output, c.count, static_cast<const Operator&>(own));
+  }
+  template <class T>
+  Work reduce_scatter_async(Input<T> in, Output<T> out, const OperatorOn<T>& own) {
+    const auto c = typed_by("reduce_scatter", own, in, out).scattered();
+    return self().reduce_scatter_async(c.input, c.output, c.count,
+                                       static_cast<const Operator&>(own));
+  }
+  template <class T>
+  void reduce(Input<T> in, Output<T> out, const OperatorOn<T>& own, int root) {
+    const auto c = typed_by("reduce", own, in, out).reduced(root);
+    self().reduce(c.input, c.output, c.count, static_cast<const Operator&>(own), root);
+  }
+  template <class T>
+  void reduce(Output<T> values, const OperatorOn<T>& own, int root) {
+    reduce(values, values, own, root);
+  }
+  template <class T>
+  Work reduce_async(Input<T> in, Output<T> out, const OperatorOn<T>& own, int root) {
+    const auto c = typed_by("reduce", own, in, out).reduced(root);
+    return self().reduce_async(c.input, c.output, c.count, static_cast<const Operator&>(own), root);
+  }
+  template <class T>
+  void scan(Input<T> in, Output<T> out, const OperatorOn<T>& own) {
+    const auto c = typed_by("scan", own, in, out).equal();
+    self().scan(c.input, c.output, c.count, static_cast<const Operator&>(own));
+  }
+  template <class T>
+  void scan(Output<T> values, const OperatorOn<T>& own) {
+    scan(values, values, own);
+  }
+  template <class T>
+  Work scan_async(Input<T> in, Output<T> out, const OperatorOn<T>& own) {
+    const auto c = typed_by("scan", own, in, out).equal();
+    return self().scan_async(c.input, c.output, c.count, static_cast<const Operator&>(own));
+  }
+  template <class T>
+  void exclusive_scan(Input<T> in, Output<T> out, const OperatorOn<T>& own) {
+    const auto c = typed_by("exclusive_scan", own, in, out).scanned();
+    self().exclusive_scan(c.input, c.output, c.count, static_cast<const Operator&>(own));
+  }
+  template <class T>
+  void exclusive_scan(Output<T> values, const OperatorOn<T>& own) {
+    exclusive_scan(values, values, own);
+  }
+  template <class T>
+  Work exclusive_scan_async(Input<T> in, Output<T> out, const OperatorOn<T>& own) {
+    const auto c = typed_by("exclusive_scan", own, in, out).scanned();
+    return self().exclusive_scan_async(c.input, c.output, c.count,
+                                       static_cast<const Operator&>(own));
+  }
+
  private:
   Self& self() { return static_cast<Self&>(*this); }
+
+  template <class T>
+  detail::TypedCall typed_by(const char* name, const Operator& own, std::span<const T> in,
+                             std::span<T> out) {
+    const detail::TypedCall call{
+        .name = name,
+        .elements = own.name != nullptr ? own.name : "an operator without a name",
+        .rank = self().rank(),
+        .ranks = static_cast<std::size_t>(self().size()),
+        .input = in.data(),
+        .in = in.size(),
+        .output = out.data(),
+        .out = out.size()};
+    return call.of_elements(sizeof(T), own.element_bytes);
+  }
 
   template <class In, class Out>
   detail::TypedCall typed(const char* name, std::remove_reference_t<In>& in,
@@ -248,6 +378,7 @@ class TypedCalls {
     const auto sent = detail::sent<In>(in);
     const auto received = detail::received<Out>(out);
     return {.name = name,
+            .elements = rondo::name(sent.type),
             .rank = self().rank(),
             .ranks = static_cast<std::size_t>(self().size()),
             .type = sent.type,

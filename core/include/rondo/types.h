@@ -42,13 +42,16 @@ enum class DataType : std::uint8_t {
 /// - `bit_and`, `bit_or` and `bit_xor` combine bit by bit. They are for integers only.
 enum class ReduceOperator : std::uint8_t { sum, prod, min, max, avg, bit_and, bit_or, bit_xor };
 
-/// What a call does. `send_recv` is one message from one rank to another.
+/// What a call does. `scan` gives rank r the sum over the ranks 0 to r, `exclusive_scan` that over 0
+/// to r-1. `send_recv` is one message from one rank to another.
 enum class Collective : std::uint8_t {
   all_reduce,
   reduce_scatter,
   all_gather,
   broadcast,
   reduce,
+  scan,
+  exclusive_scan,
   all_to_all,
   scatter,
   gather,
@@ -109,6 +112,8 @@ inline constexpr std::array collectives{
     CollectiveInfo{Collective::all_gather, "all_gather", false, false},
     CollectiveInfo{Collective::broadcast, "broadcast", false, true},
     CollectiveInfo{Collective::reduce, "reduce", true, true},
+    CollectiveInfo{Collective::scan, "scan", true, false},
+    CollectiveInfo{Collective::exclusive_scan, "exclusive_scan", true, false},
     CollectiveInfo{Collective::all_to_all, "all_to_all", false, false},
     CollectiveInfo{Collective::scatter, "scatter", false, true},
     CollectiveInfo{Collective::gather, "gather", false, true},
@@ -131,10 +136,18 @@ constexpr std::string_view name(DataType type) { return info(type).name; }
 constexpr std::string_view name(ReduceOperator op) { return info(op).name; }
 constexpr std::string_view name(Collective collective) { return info(collective).name; }
 
+/// The ranks get sums over different ranks.
+constexpr bool is_scan(Collective collective) {
+  return collective == Collective::scan || collective == Collective::exclusive_scan;
+}
 constexpr bool is_integer(DataType type) { return type <= DataType::uint64; }
 /// Whether the operator works on elements of this type. If not, a call with both is an Error.
 constexpr bool applies_to(ReduceOperator op, DataType type) {
   return !info(op).bitwise || is_integer(type);
+}
+/// Whether calls of the collective take the operator. An average is of all ranks, so scans have none.
+constexpr bool applies_to(ReduceOperator op, Collective collective) {
+  return !is_scan(collective) || op != ReduceOperator::avg;
 }
 /// Why the operator does not work on this type, in words. Empty if it does.
 std::string obstacle(ReduceOperator op, DataType type);

@@ -7,7 +7,7 @@ BASES = [("all_reduce", "ring", 3), ("all_reduce", "double_tree", 4), ("all_redu
          ("all_reduce", "bidirectional_ring", 2), ("all_to_all", "pairwise", 3),
          ("barrier", "dissemination", 3), ("reduce_scatter", "circulant", 3), ("broadcast", "chain", 3),
          ("gather", "binomial_tree", 4), ("reduce", "double_tree", 3), ("scatter", "linear", 3),
-         ("send_recv", "linear", 2)]
+         ("send_recv", "linear", 2), ("scan", "recursive_doubling", 3), ("exclusive_scan", "chain", 3)]
 
 
 def delete(lines, at, _chance):

@@ -57,6 +57,10 @@ rondo::Work begin(rondo::Communicator& world, const Call& call) {
       return world.broadcast_async(input, output, count, type, root);
     case rondo::Collective::reduce:
       return world.reduce_async(input, output, count, type, how, root);
+    case rondo::Collective::scan:
+      return world.scan_async(input, output, count, type, how);
+    case rondo::Collective::exclusive_scan:
+      return world.exclusive_scan_async(input, output, count, type, how);
     case rondo::Collective::all_to_all:
       return world.all_to_all_async(input, output, count, type);
     case rondo::Collective::scatter:
@@ -86,6 +90,10 @@ void make(rondo::Communicator& world, const Call& call) {
       return world.broadcast(input, output, count, type, root);
     case rondo::Collective::reduce:
       return world.reduce(input, output, count, type, how, root);
+    case rondo::Collective::scan:
+      return world.scan(input, output, count, type, how);
+    case rondo::Collective::exclusive_scan:
+      return world.exclusive_scan(input, output, count, type, how);
     case rondo::Collective::all_to_all:
       return world.all_to_all(input, output, count, type);
     case rondo::Collective::scatter:

@@ -41,6 +41,12 @@ inline constexpr const char* reduce =
 
 output None: in place. On other ranks output is ignored. op, accumulate, reproducible: as
 all_reduce().)";
+inline constexpr const char* scan =
+    R"(output[i] = op over input[i] of the ranks 0 to this one. Returns output.
+
+op: one of all_reduce()'s, except "avg". output None: in place. accumulate, reproducible: as all_reduce().)";
+inline constexpr const char* exclusive_scan =
+    R"(As scan(), but over the ranks below this one. Rank 0's output is not touched.)";
 inline constexpr const char* all_to_all =
     R"(Block j of input goes to rank j; block j of output comes from rank j. Returns output.
 

@@ -89,6 +89,11 @@ void define_calls(py::class_<World, WorldHandle>& type) {
   define(type, "broadcast", broadcast, documents::broadcast, "array"_a, "root"_a = 0);
   define(type, "reduce", reduce, documents::reduce, "input"_a, "output"_a = py::none(),
          "op"_a = "sum", "root"_a = 0, "accumulate"_a = py::none(), "reproducible"_a = false);
+  define(type, "scan", scan, documents::scan, "input"_a, "output"_a = py::none(), "op"_a = "sum",
+         "accumulate"_a = py::none(), "reproducible"_a = false);
+  define(type, "exclusive_scan", exclusive_scan, documents::exclusive_scan, "input"_a,
+         "output"_a = py::none(), "op"_a = "sum", "accumulate"_a = py::none(),
+         "reproducible"_a = false);
   define(type, "all_to_all", all_to_all, documents::all_to_all, "input"_a, "output"_a);
   define(type, "scatter", scatter, documents::scatter, "input"_a, "output"_a, "root"_a = 0);
   define(type, "gather", gather, documents::gather, "input"_a, "output"_a = py::none(),

@@ -173,6 +173,17 @@ Request rooted(Collective collective, Place place, const py::object& input,
   return request;
 }
 
+/// Of the collectives that reduce equal arrays on every rank.
+Request reduced_everywhere(Collective collective, const py::object& input, const py::object& output,
+                           const std::string& op, const std::optional<std::string>& accumulate,
+                           bool reproducible) {
+  const std::string name(rondo::name(collective));
+  Request request = from_to(collective, input, output.is_none() ? input : output, 1, 1);
+  describe_reduced(request.call, request.buffers.front(),
+                   reduction_of(op, accumulate, reproducible, name.c_str()), name.c_str());
+  return request;
+}
+
 }  // namespace
 
 rondo::Reduction reduction_of(const std::string& op, const std::optional<std::string>& accumulate,
@@ -185,10 +196,19 @@ rondo::Reduction reduction_of(const std::string& op, const std::optional<std::st
 
 Request all_reduce(Place, const py::object& input, const py::object& output, const std::string& op,
                    const std::optional<std::string>& accumulate, bool reproducible) {
-  Request request = from_to(Collective::all_reduce, input, output.is_none() ? input : output, 1, 1);
-  describe_reduced(request.call, request.buffers.front(),
-                   reduction_of(op, accumulate, reproducible, "all_reduce"), "all_reduce");
-  return request;
+  return reduced_everywhere(Collective::all_reduce, input, output, op, accumulate, reproducible);
+}
+
+Request scan(Place, const py::object& input, const py::object& output, const std::string& op,
+             const std::optional<std::string>& accumulate, bool reproducible) {
+  return reduced_everywhere(Collective::scan, input, output, op, accumulate, reproducible);
+}
+
+Request exclusive_scan(Place, const py::object& input, const py::object& output,
+                       const std::string& op, const std::optional<std::string>& accumulate,
+                       bool reproducible) {
+  return reduced_everywhere(Collective::exclusive_scan, input, output, op, accumulate,
+                            reproducible);
 }
 
 Request reduce_scatter(Place place, const py::object& input, const py::object& output,

@@ -39,6 +39,11 @@ Request all_gather(Place, const py::object& input, const py::object& output);
 Request broadcast(Place, const py::object& array, int root);
 Request reduce(Place, const py::object& input, const py::object& output, const std::string& op,
                int root, const std::optional<std::string>& accumulate, bool reproducible);
+Request scan(Place, const py::object& input, const py::object& output, const std::string& op,
+             const std::optional<std::string>& accumulate, bool reproducible);
+Request exclusive_scan(Place, const py::object& input, const py::object& output,
+                       const std::string& op, const std::optional<std::string>& accumulate,
+                       bool reproducible);
 Request all_to_all(Place, const py::object& input, const py::object& output);
 Request scatter(Place, const py::object& input, const py::object& output, int root);
 Request gather(Place, const py::object& input, const py::object& output, int root);

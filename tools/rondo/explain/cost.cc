@@ -133,6 +133,10 @@ CostFormulas lower_bound(Collective collective) {
       return formulas("q", "(P-1)/P", "(P-1)/P", "(P-1)/P");
     case Collective::reduce:
       return formulas("q", "min(1,P-1)", "min(1,P-1)", "(P-1)/P");
+    case Collective::scan:
+      return formulas("q", "min(1,P-1)", "min(1,P-1)", "(P-1)/P");
+    case Collective::exclusive_scan:
+      return formulas("q", "min(1,P-1)", "min(1,P-1)", "max(0,P-2)/P");
     case Collective::broadcast:
       return formulas("q", "min(1,P-1)", "min(1,P-1)", "0");
     case Collective::all_gather:

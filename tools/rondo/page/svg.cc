@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <map>
+#include <numeric>
 #include <set>
 #include <utility>
 
@@ -175,8 +176,9 @@ class Animation {
   bool finished(const Piece& piece, int rank, int chunk) const {
     const auto wanted = expected(header_, rank, chunk);
     if (!wanted || piece.chunk != wanted->source_chunk) return false;
-    return wanted->rank < 0 ? names_.complete(piece)
-                            : piece.contributors == std::vector<int>{wanted->rank};
+    std::vector<int> ranks(static_cast<std::size_t>(wanted->ranks));
+    std::iota(ranks.begin(), ranks.end(), wanted->first);
+    return piece.contributors == ranks;
   }
 
   void bars() {

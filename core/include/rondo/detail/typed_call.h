@@ -91,19 +91,28 @@ RawBuffer<void*> received(std::remove_reference_t<Argument>& argument) {
 /// checks the sizes and sets `count`.
 struct TypedCall {
   const char* name;
+  std::string_view elements;  ///< what they are, in words
   int rank;
   std::size_t ranks;
-  DataType type;
+  DataType type = DataType::uint8;  ///< where there is no operator of the caller's
   const void* input;
   std::size_t in;  ///< elements
   void* output;
   std::size_t out;  ///< elements
   std::size_t count = 0;
 
+  /// The operator is one of such elements.
+  TypedCall of_elements(std::size_t bytes, std::size_t of_operator) const {
+    if (bytes == of_operator) return *this;
+    reject("the operator's elements have " + std::to_string(of_operator) + " bytes, the buffers' " +
+           std::to_string(bytes));
+  }
   /// Input and output have the same size.
   TypedCall equal() const { return needing(in, in, "both need the same number", in); }
   /// The same on the root. Other ranks have only one of the two.
   TypedCall reduced(int root) const { return rank == root ? equal() : counting(in); }
+  /// The same on all ranks but the first, whose output is not used.
+  TypedCall scanned() const { return rank > 0 ? equal() : counting(in); }
   TypedCall broadcasted(int root) const { return rank == root ? equal() : counting(out); }
 
   /// The output has a block like the input for each rank.
@@ -177,7 +186,7 @@ struct TypedCall {
   [[noreturn]] void reject(const std::string& what) const {
     throw Error(ErrorCode::invalid_argument, what,
                 {.rank = rank,
-                 .call = std::string(name) + " (" + std::string(rondo::name(type)) + ")",
+                 .call = std::string(name) + " (" + std::string(elements) + ")",
                  .remedy = "resize a buffer, or pass a std::span of the part that is meant"});
   }
 };

@@ -7,6 +7,8 @@ const collectives = {
   all_gather: { title: "All-gather", vector: false, reduces: false, rooted: false },
   broadcast: { title: "Broadcast", vector: true, reduces: false, rooted: true },
   reduce: { title: "Reduce", vector: true, reduces: true, rooted: true },
+  scan: { title: "Scan", vector: true, reduces: true, rooted: false },
+  exclusive_scan: { title: "Exclusive scan", vector: true, reduces: true, rooted: false },
   all_to_all: { title: "All-to-all", vector: false, reduces: false, rooted: false },
   scatter: { title: "Scatter", vector: false, reduces: false, rooted: true },
   gather: { title: "Gather", vector: false, reduces: false, rooted: true },
@@ -40,6 +42,8 @@ function held(schedule, buffer, rank) {
       return reads ? own : all;
     case "broadcast":
       return reads && rank !== root ? none : all;
+    case "exclusive_scan":
+      return !reads && rank === 0 ? none : all;
     case "reduce":
       return !reads && rank !== root ? none : all;
     case "scatter":
@@ -58,7 +62,10 @@ function holdsChunk(schedule, buffer, rank, chunk) {
   return chunk >= span.first && chunk < span.first + span.count;
 }
 
-/** What an output chunk must hold: {chunk, rank} with rank -1 for every rank once, or null. */
+/** The ranks get sums over different ranks. */
+const isScan = (collective) => collective === "scan" || collective === "exclusive_scan";
+
+/** What an output chunk must hold: {chunk, first, ranks}, each of so many ranks once, or null. */
 function expectedOutput(schedule, rank, chunk) {
   if (!holdsChunk(schedule, "output", rank, chunk)) return null;
   const { collective, parts, root, ranks } = schedule;
@@ -66,16 +73,20 @@ function expectedOutput(schedule, rank, chunk) {
   switch (collective) {
     case "all_gather":
     case "gather":
-      return { chunk, rank: block };
+      return { chunk, first: block, ranks: 1 };
     case "broadcast":
     case "scatter":
-      return { chunk, rank: root };
+      return { chunk, first: root, ranks: 1 };
+    case "scan":
+      return { chunk, first: 0, ranks: rank + 1 };
+    case "exclusive_scan":
+      return { chunk, first: 0, ranks: rank };
     case "all_to_all":
-      return { chunk: rank * parts + (chunk % parts), rank: block };
+      return { chunk: rank * parts + (chunk % parts), first: block, ranks: 1 };
     case "send_recv":
-      return rank === (root + 1) % ranks ? { chunk, rank: root } : null;
+      return rank === (root + 1) % ranks ? { chunk, first: root, ranks: 1 } : null;
     default:
-      return { chunk, rank: -1 };
+      return { chunk, first: 0, ranks };
   }
 }
 

@@ -6,7 +6,7 @@ class ContributionAlgebra {
   constructor(schedule) {
     this.ranks = schedule.ranks;
     this.token = isToken(schedule.collective);
-    this.everyone = (1n << BigInt(schedule.ranks)) - 1n;
+    this.ordered = isScan(schedule.collective);
     this.trees = new Map();
     this.leaves = new Map();
   }
@@ -41,6 +41,7 @@ class ContributionAlgebra {
     const value = { ...left, fault: left.fault || right.fault };
     if (value.fault) return value;
     if (left.chunk !== right.chunk) value.fault = "mixed";
+    if (this.ordered && ranksOf(left.set).at(-1) > ranksOf(right.set)[0]) value.fault = "disorder";
     value.set = left.set | right.set;
     if (this.token) {
       value.count = countBits(value.set);
@@ -53,21 +54,23 @@ class ContributionAlgebra {
 
   satisfies(value, wanted) {
     if (value.fault || value.chunk !== wanted.chunk) return false;
-    if (value.count !== (wanted.rank < 0 ? this.ranks : 1)) return false;
-    if (this.token) return true;
-    return value.set === (wanted.rank < 0 ? this.everyone : 1n << BigInt(wanted.rank));
+    if (value.count !== wanted.ranks) return false;
+    return this.token || value.set === ((1n << BigInt(wanted.ranks)) - 1n) << BigInt(wanted.first);
   }
 
   text(value) {
     if (value.fault === "undefined") return "nothing";
     const words = `{${ranksOf(value.set).join(" ")}} of chunk ${value.chunk}`;
     if (value.fault === "mixed") return `${words} mixed with another chunk`;
+    if (value.fault === "disorder") return `${words} not in the order of ranks`;
     if (value.fault === "twice") return `${words} with a rank counted twice`;
     return words;
   }
 
   expectationText(wanted) {
-    const who = wanted.rank < 0 ? "every rank once" : `{${wanted.rank}}`;
+    const last = wanted.first + wanted.ranks - 1;
+    const some = wanted.ranks === 1 ? `{${last}}` : `each of the ranks ${wanted.first} to ${last} once`;
+    const who = wanted.ranks > 1 && wanted.ranks === this.ranks ? "every rank once" : some;
     return `${who} of chunk ${wanted.chunk}`;
   }
 }
