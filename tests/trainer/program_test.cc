@@ -96,7 +96,7 @@ TEST_CASE("mistakes end every rank at once, and are said once") {
       {{"--data", "/nowhere"}, "cannot read the text /nowhere", 1},
       {{"--learning-rate", "1e30", "--warm-up", "0"}, "is not a number", 1},
       {{"--strategy", "magic"}, "there is no strategy 'magic'", 1},
-      {{"--compress", "topk"}, "is not topk:SHARE", 2},
+      {{"--compress", "topk"}, "is neither int8 nor topk:SHARE", 2},
       {{"--validate", "--compress", "topk:0.1"}, "there is no formula for --compress", 2},
       {{"--log", "x.txt"}, "ends in .csv or .json", 2},
       {{"--device", "tpu"}, "--device", 2},

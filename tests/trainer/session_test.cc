@@ -44,6 +44,10 @@ TEST_CASE("16-bit computation, a 16-bit wire and compression learn nearly as wel
   const auto trained = test::train_on(2, sparse);
   CHECK(last_loss(trained) == Approx(last_loss(plain)).epsilon(0.15));
   CHECK(trained.steps[5].traffic.payload_bytes < plain.steps[5].traffic.payload_bytes / 4);
+  auto eight_bits = options;
+  eight_bits.strategy.quantized = true;
+  const auto quantized = test::train_on(3, eight_bits);
+  CHECK(last_loss(quantized) == Approx(last_loss(test::train_on(3, options))).epsilon(0.01));
 }
 
 TEST_CASE("with all gradients sent, top-k is plain averaging") {
@@ -114,7 +118,7 @@ TEST_CASE("what cannot be trained is refused on every rank together, in the same
            {[](O& o) { o.rate.peak = infinity; }, "is not a number"},
            {[](O& o) { o.strategy.kind = "magic"; }, "there is no strategy 'magic'"},
            {[](O& o) { o.strategy = {.wire = Precision::bf16, .top_k = 0.5}; },
-            "top-k sends float32 values"},
+            "--compress takes float32 gradients once a step"},
            {[](O& o) {
               o.sample = 5;
               o.prompt = "The f\xc3\xb6x";

@@ -52,6 +52,7 @@ TEST_CASE("gradients do not go while a call that was started still reads them") 
   }
   CHECK(waits_for_started_calls({.bucket_bytes = 200, .wire = Precision::bf16}));
   CHECK(waits_for_started_calls({.bucket_bytes = 200, .top_k = 0.5}));
+  CHECK(waits_for_started_calls({.bucket_bytes = 200, .quantized = true}));
 }
 
 TEST_CASE("all ranks compute with the same parameters, bit for bit") {
@@ -190,6 +191,8 @@ TEST_CASE("a strategy knows when an error has ended a step between two shards") 
 TEST_CASE("options that only ddp has are refused in words") {
   for (const std::string kind : {"zero1", "zero2", "zero3", "zero4"}) {
     Setup setup{.strategy = {.kind = kind, .top_k = 0.1}};
+    CHECK_THROWS_AS(losses_of(1, setup, 1), rondo::Error);
+    setup.strategy = {.kind = kind, .quantized = true};
     CHECK_THROWS_AS(losses_of(1, setup, 1), rondo::Error);
     setup.strategy = {.kind = kind, .wire = Precision::bf16};
     CHECK_THROWS_AS(losses_of(1, setup, 1), rondo::Error);

@@ -94,17 +94,20 @@ class Reader {
         ->check(not_below_zero)
         ->default_str(std::to_string(bytes >> 20));
   }
-  void top_k(const std::string& name, double& share, const std::string& help,
-             const Concern& concern) {
-    const auto set = [&share, name](const std::string& text) {
+  void compression(const std::string& name, StrategyOptions& strategy, const std::string& help,
+                   const Concern& concern) {
+    double& share = strategy.top_k;
+    const auto set = [&strategy, &share, name](const std::string& text) {
+      strategy.quantized = text == "int8";
+      if (strategy.quantized) return;
       std::istringstream rest(text.starts_with("topk:") ? text.substr(5) : "");
       if (rest >> share && rest.eof() && share > 0 && share <= 1) return;
       throw CLI::ValidationError(name, "'" + text +
-                                           "' is not topk:SHARE, with a SHARE above 0 and at most "
-                                           "1, as in topk:0.01");
+                                           "' is neither int8 nor topk:SHARE, with a SHARE above 0 "
+                                           "and at most 1, as in topk:0.01");
     };
     note(concern, group_->add_option_function<std::string>(name, set, help),
-         [&share] { return Json(share); });
+         [&strategy, &share] { return strategy.quantized ? Json("int8") : Json(share); });
   }
 
   bool given(const char* name) const { return app_.count(name) > 0; }
@@ -200,10 +203,12 @@ void list_sharing(Options& o, Reader& list) {
   list.value("--loss-scale", o.loss_scale, "fp16: the first loss scale",
              {[](const Options& all) { return all.strategy.precision == Precision::fp16; },
               "works only with --precision fp16"});
-  list.top_k("--compress", strategy.top_k,
-             "topk:SHARE sends the largest SHARE of the gradients and keeps the rest for later; "
-             "topk:0.01 sends a hundredth",
-             {is_ddp, "works only with --strategy ddp"});
+  list.compression(
+      "--compress", strategy,
+      "int8 sends gradients as 8-bit numbers and keeps what they are off for later; "
+      "topk:SHARE sends the largest SHARE of them and keeps the rest; topk:0.01 sends a "
+      "hundredth",
+      {is_ddp, "works only with --strategy ddp"});
   list.flag("--checkpoint-activations", o.model.checkpoint_activations, true,
             "Keep only what enters a block; compute the rest again in the backward pass");
   list.mebibytes("--memory-limit", o.memory_limit,
@@ -240,7 +245,7 @@ void list_elastic(Options& o, Reader& list) {
             "Go on when ranks die, and take in processes that --join. Start it with rondorun\n"
             "--elastic. Without --checkpoint only ddp survives a death",
             {[](const Options& all) {
-               return !all.validate && all.device == "cpu" && all.strategy.top_k == 0;
+               return !all.validate && all.device == "cpu" && !all.strategy.compresses();
              },
              "does not work with --validate, --device gpu and --compress"});
 }
@@ -324,7 +329,7 @@ void finish(const Reader& reader, Options& options) {
   demand(ends_with(options.log, ".csv") || ends_with(options.log, ".json"), "--log",
          "needs a name that ends in .csv or .json");
   demand(ends_with(options.plot, ".svg"), "--plot", "needs a name that ends in .svg");
-  demand(!options.validate || strategy.top_k == 0, "--validate",
+  demand(!options.validate || !strategy.compresses(), "--validate",
          "there is no formula for --compress");
   demand(!(options.rate.floor > options.rate.peak), "--minimum-rate",
          "must not be above --learning-rate, at which the cosine begins");

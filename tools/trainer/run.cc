@@ -133,7 +133,7 @@ std::vector<ValidationRow> Run::prove() {
   if (options_.formulas == Formulas::none || steps.empty()) return {};
   const bool asked = options_.validate || options_.formulas == Formulas::full;
   const bool says = speaks() || (first_ && asked);
-  if (options_.strategy.top_k > 0) {
+  if (options_.strategy.compresses()) {
     if (says) out_ << "formulas: there is none for --compress" << std::endl;
     return {};
   }

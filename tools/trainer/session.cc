@@ -109,7 +109,7 @@ void Session::check_options() const {
   require(options_.threads >= 1,
           "--threads " + std::to_string(options_.threads) + ": matrix products need at least one",
           "--threads 1, or as many as the cores that a rank has to itself");
-  require(options_.checkpoint.folder.empty() || options_.strategy.top_k == 0,
+  require(options_.checkpoint.folder.empty() || !options_.strategy.compresses(),
           "checkpoints do not save the gradients that --compress has not sent yet",
           "--checkpoint without --compress");
   const std::size_t parts = static_cast<std::size_t>(world_.size()) * options_.accumulate;

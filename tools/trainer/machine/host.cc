@@ -72,6 +72,7 @@ class HostMachine final : public Machine {
 
  private:
   static Work issue(Communicator& world, const Collection& c) {
+    if (c.own != nullptr) return world.all_reduce_async(c.input, c.output, c.count, *c.own);
     if (c.kind == Collective::all_reduce)
       return world.all_reduce_async(c.input, c.output, c.count, c.type, c.op);
     if (c.kind == Collective::reduce_scatter)

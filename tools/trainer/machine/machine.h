@@ -60,6 +60,7 @@ struct Collection {
   std::size_t count = 0;
   DataType type = DataType::float32;
   ReduceOperator op = ReduceOperator::avg;
+  const Operator* own = nullptr;  ///< in place of type and op, in an all_reduce on the host
 };
 
 /// Belongs to one rank; one thread at a time. Spans and buffers lie in its memory, unless a name

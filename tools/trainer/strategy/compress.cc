@@ -7,6 +7,8 @@
 #include <utility>
 #include <vector>
 
+#include "rondo/quantized.h"
+
 namespace rondo::train {
 namespace {
 
@@ -34,6 +36,41 @@ class Rounding final : public Compressor {
   const Partition& partition_;
   Array<std::uint16_t> packed_;
   Precision wire_;
+};
+
+class Quantized final : public Compressor {
+ public:
+  Quantized(const Workplace& place, const Partition& partition)
+      : share_(1.0F / static_cast<float>(place.world.size())),
+        partition_(partition),
+        rest_(place.ledger, Use::compensation, partition.whole_size()) {
+    for (std::size_t segment = 0; segment < partition.segments().size(); ++segment)
+      blocks_.emplace_back(place.ledger, Use::buckets, quantized_blocks(partition.padded(segment)));
+  }
+
+  Collection pack(std::size_t segment, std::span<float> gradients) override {
+    const auto rest =
+        rest_.span().subspan(partition_.segment(segment).whole, partition_.padded(segment));
+    const auto blocks = blocks_[segment].span();
+    for (std::size_t i = 0; i < rest.size(); ++i) rest[i] += gradients[i];
+    quantize(rest, blocks);
+    dequantize(blocks, gradients);
+    for (std::size_t i = 0; i < rest.size(); ++i) rest[i] -= gradients[i];
+    return {.input = blocks.data(),
+            .output = blocks.data(),
+            .count = blocks.size(),
+            .own = &quantized_sum};
+  }
+  void unpack(std::size_t segment, std::span<float> gradients) override {
+    dequantize(blocks_[segment].span(), gradients);
+    for (float& gradient : gradients) gradient *= share_;
+  }
+
+ private:
+  float share_;
+  const Partition& partition_;
+  Array<float> rest_;  ///< what the numbers that were sent are off
+  std::vector<Array<QuantizedBlock>> blocks_{};
 };
 
 class TopK final : public Compressor {
@@ -99,6 +136,7 @@ class TopK final : public Compressor {
 
 std::unique_ptr<Compressor> make_compressor(const Workplace& place, const Partition& partition,
                                             const StrategyOptions& options) {
+  if (options.quantized) return std::make_unique<Quantized>(place, partition);
   if (options.top_k > 0) return std::make_unique<TopK>(place, partition, options.top_k);
   if (options.wire != options.precision)
     return std::make_unique<Rounding>(place, partition, options.wire);

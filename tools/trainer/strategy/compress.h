@@ -1,5 +1,5 @@
-// Gradients that are sent in another form than the one in which they lie: rounded, or only the
-// largest of them. For ddp in float32.
+// Gradients that are sent in another form than the one in which they lie: rounded, as 8-bit numbers, or
+// only the largest of them. For ddp in float32.
 #pragma once
 
 #include <cstddef>
@@ -24,6 +24,7 @@ class Compressor {
 
 /// Null: gradients are sent as they are.
 /// - `wire` other than `precision`: sends them rounded to `wire`.
+/// - `quantized`: sends them as 8-bit numbers. Keeps what these are off, likewise.
 /// - `top_k`: sends that share of each segment, of largest magnitude, as values and indices. Keeps
 ///   the rest and adds it to the next step's gradients (error feedback).
 std::unique_ptr<Compressor> make_compressor(const Workplace& place, const Partition& partition,

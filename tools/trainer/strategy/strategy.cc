@@ -29,12 +29,13 @@ void check_types(const StrategyOptions& options, bool on_device) {
   require(options.top_k >= 0 && options.top_k <= 1,
           "top-k of " + std::to_string(options.top_k) + " is not a share", "above 0, at most 1");
   require(options.bucket_bytes > 0, "buckets of 0 bytes hold nothing", "--bucket-mb 25");
-  require(!narrow || (options.wire == options.precision && options.top_k == 0),
+  require(!narrow || (options.wire == options.precision && !options.compresses()),
           "16-bit training sends all gradients, in the type that it computes in",
           "--wire and --compress only with --precision float32");
-  require(options.top_k == 0 || (!narrow_wire && !options.sync_every_micro_step),
-          "top-k sends float32 values once a step", "without --wire and --sync-every-micro-step");
-  require(!on_device || (!narrow && !narrow_wire && options.top_k == 0),
+  require(!options.compresses() || (!narrow_wire && !options.sync_every_micro_step),
+          "--compress takes float32 gradients once a step",
+          "without --wire and --sync-every-micro-step");
+  require(!on_device || (!narrow && !narrow_wire && !options.compresses()),
           "a GPU computes in float32 only, and sends all gradients in float32",
           "without --precision, --wire and --compress, or --device cpu");
 }
@@ -46,7 +47,7 @@ const StrategyInfo& checked(const StrategyOptions& options, const Machine& machi
     known += (known.empty() ? "" : ", ") + std::string(row.name);
     if (row.name != options.kind) continue;
     if (!row.shards_state) return row;
-    require(options.top_k == 0, options.kind + " does not compress gradients", "--strategy ddp");
+    require(!options.compresses(), options.kind + " does not compress gradients", "--strategy ddp");
     require(options.wire == options.precision,
             options.kind + " sends gradients in the type that it computes with",
             "--strategy ddp, or --precision instead of --wire");

@@ -26,6 +26,10 @@ struct StrategyOptions {
   bool sync_every_micro_step = false;        ///< accumulate without no_sync
   bool overlap = true;                       ///< communicate while backward goes on
   double top_k = 0;                          ///< share of a bucket's gradients sent; 0: all of them
+  bool quantized = false;                    ///< gradients are sent as 8-bit numbers
+
+  /// What is not sent yet is kept for the next step.
+  bool compresses() const { return top_k > 0 || quantized; }
 };
 
 /// Each rank holds its own block only of what is sharded.
