@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "bench/common/size.h"
+#include "bench/common/statistics.h"
 #include "rondo/quantized.h"
 #include "rondo/rondo.h"
 
@@ -71,11 +72,6 @@ double timed(Communicator& world, std::uint64_t& bytes, Call call) {
   return seconds;
 }
 
-double median(std::vector<double> values) {
-  std::ranges::sort(values);
-  return values[values.size() / 2];
-}
-
 void measure(Communicator& world, std::size_t size, int iterations) {
   std::vector<float> usual(size / sizeof(float));
   std::vector<float> quantized(usual.size());
@@ -98,7 +94,7 @@ void measure(Communicator& world, std::size_t size, int iterations) {
   }
   for (std::uint64_t& each : bytes) world.all_reduce(each, ReduceOperator::max);
   if (world.rank() != 0) return;
-  const double times[2]{median(seconds[0]), median(seconds[1])};
+  const double times[2]{statistics_of(seconds[0]).p50, statistics_of(seconds[1]).p50};
   const double share =
       static_cast<double>(bytes[1]) / static_cast<double>(std::max<std::uint64_t>(bytes[0], 1));
   std::printf("%12zu %12.1f %12.1f %8.2f %8.1f %8.3f\n", size, times[0] * 1e6, times[1] * 1e6,
@@ -128,8 +124,10 @@ void run(const Options& options) {
         "# %d ranks, medians of %d calls, of the slowest rank\n%12s %12s %12s %8s %8s %8s\n",
         world.size(), options.iterations, "size (B)", "float32 (us)", "8 bits (us)", "faster",
         "bytes %", "error %");
-  for (std::size_t size = options.smallest; size <= options.largest; size *= options.factor)
+  for (std::size_t size = options.smallest;; size *= options.factor) {
     measure(world, size, options.iterations);
+    if (size > options.largest / options.factor) break;
+  }
   world.finalize();
 }
 
@@ -149,10 +147,18 @@ int main(int argc, char** argv) {
       ->check(CLI::Range(2, 1 << 20));
   app.add_option("-n,--iters", options.iterations, "calls of each kind and size")
       ->check(CLI::Range(1, 1'000'000));
-  CLI11_PARSE(app, argc, argv);
+  app.callback([&] {
+    if (options.smallest > options.largest)
+      throw CLI::ValidationError("-b,--minbytes", "is more than -e,--maxbytes");
+  });
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    return app.exit(error) == 0 ? 0 : 2;  // wrong use
+  }
   try {
     rondo::bench::run(options);
-  } catch (const rondo::Error& error) {
+  } catch (const std::exception& error) {
     std::fprintf(stderr, "%s\n", error.what());
     return 1;
   }

@@ -68,7 +68,7 @@ void check_sizes(std::size_t values, std::size_t blocks, const char* call) {
               {.call = call, .remedy = "make quantized_blocks(values) blocks"});
 }
 
-/// BlockValues are taken and put block by block; those that lack in the last one are 0.
+/// Of the values. Those that lack in the last block are 0.
 std::size_t begin_of(std::size_t block) { return block * values_in_a_block; }
 
 }  // namespace

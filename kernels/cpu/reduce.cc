@@ -118,14 +118,20 @@ void combine_by(const Operator& own, std::span<void* const> outputs,
                 std::span<const void* const> operands, std::size_t count) {
   alignas(64) std::array<std::byte, most_operator_bytes> piece;
   const std::size_t most = piece.size() / own.element_bytes;
-  std::vector<const void*> left(operands.begin(), operands.end());
+  std::vector<const void*> later;  // where later pieces begin: most calls have but one
   for (std::size_t done = 0; done < count; done += most) {
     const std::size_t elements = std::min(most, count - done);
-    const std::size_t bytes = elements * own.element_bytes;
-    combine_piece(own, left, piece.data(), elements);
+    const std::size_t begin = done * own.element_bytes;
+    if (begin > 0) {
+      later.clear();
+      for (const void* const operand : operands)
+        later.push_back(static_cast<const std::byte*>(operand) + begin);
+    }
+    const std::span<const void* const> here(later);
+    combine_piece(own, begin > 0 ? here : operands, piece.data(), elements);
     for (void* const output : outputs)
-      std::memcpy(static_cast<std::byte*>(output) + done * own.element_bytes, piece.data(), bytes);
-    for (const void*& operand : left) operand = static_cast<const std::byte*>(operand) + bytes;
+      std::memcpy(static_cast<std::byte*>(output) + begin, piece.data(),
+                  elements * own.element_bytes);
   }
 }
 

@@ -1,7 +1,7 @@
 // Sums of float32 with a quarter of the bytes on the way: 8-bit whole numbers, and a unit for each 128.
 //
 //   std::vector<float> gradients = ...;
-//   rondo::all_reduce_quantized(world, gradients);      // in place, about 0.8 % off, on every rank alike
+//   rondo::all_reduce_quantized(world, gradients);      // in place, about 0.9 % off, on every rank alike
 //
 // - A block's unit is its largest magnitude / 127. A value is off by half a unit at most.
 // - Each rank's values are rounded once. They are added in float32, in the order of ranks, and the sum is
