@@ -51,10 +51,14 @@ void check(Communicator& comm, const Trial& trial) {
 void run_with(const std::string& file, std::string_view name, Collective collective, int ranks,
               const std::string& transport) {
   std::vector<Trial> trials;
-  for (const std::size_t count : cells<std::size_t>({1, 13, 50'000}, {13}))
+  for (const std::size_t count : cells<std::size_t>({1, 13, 50'000}, {13})) {
+    for (const Case& each : every_scan(count))
+      if (each.call.collective == collective) trials.emplace_back(each, ranks);
     for (int root = 0; root < ranks; ++root)
       for (const Case& each : every_collective(count, root))
         if (each.call.collective == collective) trials.emplace_back(each, ranks);
+  }
+  expect_that(!trials.empty(), "no call of the collective was tried");
   with_world(ranks, {.transport = transport, .schedules = file}, [&](Communicator& comm) {
     const std::string used = algorithm_of(comm, collective, 8);
     expect_that(used == name, "the calls are carried by " + used);
