@@ -1,5 +1,7 @@
 #include "core/communicator/lifetime.h"
 
+#include <string>
+
 namespace rondo::detail {
 namespace {
 
@@ -22,18 +24,25 @@ bool is_a_symptom(const Error& error) {
 
 Lifetime::Lifetime(int rank, const Parts& parts) : rank_(rank), parts_(parts) {}
 
-const Operation* Lifetime::awaited_message() const {
-  if (parts_.engine.idle()) return parts_.to_self.oldest();
-  if (!parts_.engine.only_point_to_point()) return nullptr;
-  const Operation* const oldest = parts_.engine.oldest_point_to_point();
-  return oldest->is_part ? nullptr : oldest;
+std::optional<Awaited> Lifetime::awaited() const {
+  const Engine& engine = parts_.engine;
+  if (const Service* const service = engine.waits_in_service()) return service->awaited();
+  if (!engine.idle() && !engine.only_point_to_point()) return std::nullopt;
+  const Operation* const oldest =
+      engine.idle() ? parts_.to_self.oldest() : engine.oldest_point_to_point();
+  if (oldest == nullptr || oldest->is_part) return std::nullopt;
+  const Call& call = oldest->prepared->call;
+  return Awaited{oldest->point_to_point_peer,
+                 (oldest->sends ? "send of " : "recv of ") + std::to_string(call.count) + " x " +
+                     std::string(name(call.type)) +
+                     (call.blocks == between_pairs ? " of an all_to_all_v" : "")};
 }
 
 void Lifetime::fail(const Error& error) {
   ControlChannel& control = parts_.control;
   if (!is_idle()) note_told();  // only calls under way report it
   // The control plane usually knows which rank died, and why.
-  if (is_a_symptom(error)) parts_.watchdog.await_diagnosis(awaited_message());
+  if (is_a_symptom(error)) parts_.watchdog.await_diagnosis(awaited());
   if (!control.failed()) control.fail(error);
   parts_.engine.fail_all(std::make_exception_ptr(control.failed() ? control.failure() : error));
   parts_.to_self.end_all([&](const Operation&) { return std::make_exception_ptr(error); });

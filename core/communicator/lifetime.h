@@ -39,9 +39,15 @@ class Lifetime {
   bool is_in_exception() const { return std::uncaught_exceptions() > exceptions_; }
 
   /// Nothing is under way.
-  bool is_idle() const { return parts_.engine.idle() && parts_.to_self.empty(); }
-  /// The send or recv by itself that this rank waits for, and for nothing else; null: there is none.
-  const Operation* awaited_message() const;
+  bool is_idle() const {
+    return parts_.engine.idle() && parts_.to_self.empty() &&
+           parts_.engine.waits_in_service() == nullptr;
+  }
+  /// Something is under way, or peers are served.
+  bool has_work() const { return parts_.engine.serves() || !is_idle(); }
+  /// The rank that this one waits for in a send or recv by itself, or in the service, and for
+  /// nothing else; else nothing.
+  std::optional<Awaited> awaited() const;
   /// Runs `body`. What it throws fails the communicator, and so all that is under way.
   template <class Body>
   void guarded(Body body) {

@@ -128,9 +128,10 @@ void Progress::note_progress() {
 }
 
 void Progress::report_stall() {
+  if (engine_.serves() && lifetime_.is_idle()) return;  // it waits for nobody
   const Silence::Verdict verdict = watchdog_.assess(moves_, Silence::Clock::now());
   engine_.watch_oldest();
-  if (verdict != Silence::Verdict::wait) watchdog_.act(verdict, lifetime_.awaited_message());
+  if (verdict != Silence::Verdict::wait) watchdog_.act(verdict, lifetime_.awaited());
 }
 
 void Progress::require_own_process() const {
@@ -157,7 +158,7 @@ void Progress::background() {
   for (;;) {
     const auto is_wanted = [&] {
       // relaxed: changed under mutex_ when it falls, and a rise only means that we give way.
-      return stopping_ || (!lifetime_.is_idle() && !sleeper_.is_announced());
+      return stopping_ || (lifetime_.has_work() && !sleeper_.is_announced());
     };
     const bool gave_way = !is_wanted();
     if (gave_way) wakes_.wait(lock, is_wanted);

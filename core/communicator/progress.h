@@ -108,7 +108,7 @@ class Progress::Lock {
   ~Lock() {
     if (!held_) return;
     // With nothing under way the progress thread has nothing to do, and calls need not wake it.
-    const bool wake = progress_.thread_.joinable() && !progress_.lifetime_.is_idle();
+    const bool wake = progress_.thread_.joinable() && progress_.lifetime_.has_work();
     progress_.mutex_.unlock();
     if (wake) progress_.wakes_.notify_one();
   }

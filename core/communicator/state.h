@@ -89,6 +89,13 @@ class CommunicatorState {
   void call(const Exchange& exchange);
   /// For waiting, and for work that goes on meanwhile.
   Progress& progress() { return progress_; }
+  /// For one-sided calls (one_sided.h).
+  Connections& connections() { return connections_; }
+  Engine& engine() { return engine_; }
+  /// Under the progress lock: begins a send or receive. Throws where no call can succeed.
+  std::shared_ptr<Operation> submit(const Message& message, const void* input, void* output);
+  /// Throws where no call can succeed. Under the progress lock.
+  void require_usable() { lifetime_.require_usable(); }
 
   /// Collective over the members. A member with a negative color gets null.
   std::shared_ptr<CommunicatorState> split(int color, int key);
@@ -148,7 +155,6 @@ class CommunicatorState {
   void complete_blocking();
   /// The call is apart. Returns its sequence.
   std::uint64_t number(const Exchange& exchange);
-  std::shared_ptr<Operation> submit(const Message& message, const void* input, void* output);
   /// `is_part`: the message belongs to an exchange.
   std::shared_ptr<Operation> submit_to_peer(const Message& message, const void* input, void* output,
                                             bool is_part);

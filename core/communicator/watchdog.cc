@@ -39,23 +39,19 @@ Error Watchdog::unexplained_silence() const {
                           words_of_raising_timeout(is_from_program()) + " if it is only slow"});
 }
 
-void Watchdog::act(Silence::Verdict verdict, const Operation* awaited) {
+void Watchdog::act(Silence::Verdict verdict, const std::optional<Awaited>& awaited) {
   if (verdict == Silence::Verdict::wait) return;
   if (verdict == Silence::Verdict::lost) throw unexplained_silence();
   tell(control_);
   ask_why(awaited, verdict == Silence::Verdict::expired);
 }
 
-void Watchdog::ask_why(const Operation* awaited, bool expired) {
-  if (awaited == nullptr) return control_.report_stall(expired);
-  const Call& call = awaited->prepared->call;
-  const std::string what = (awaited->sends ? "send of " : "recv of ") + std::to_string(call.count) +
-                           " x " + std::string(name(call.type)) +
-                           (call.blocks == between_pairs ? " of an all_to_all_v" : "");
-  control_.report_stall_on(awaited->point_to_point_peer, what, expired);
+void Watchdog::ask_why(const std::optional<Awaited>& awaited, bool expired) {
+  if (!awaited) return control_.report_stall(expired);
+  control_.report_stall_on(awaited->peer, awaited->what, expired);
 }
 
-void Watchdog::await_diagnosis(const Operation* awaited) {
+void Watchdog::await_diagnosis(const std::optional<Awaited>& awaited) {
   AwakeClock clock;
   const auto begin = clock.now();
   auto next_question = begin + between_questions;

@@ -4,16 +4,17 @@
 #include <atomic>
 #include <chrono>
 #include <cstdint>
+#include <optional>
 
 #include "core/base/config.h"
 #include "core/communicator/silence.h"
 #include "core/control/control.h"
-#include "core/execute/operation.h"
+#include "core/execute/service.h"
 
 namespace rondo::detail {
 
 /// Only the holder of the progress lock calls assess(), act() and await_diagnosis(). `awaited`: the
-/// send or receive by itself that this rank waits for, and for nothing else; null: there is none.
+/// rank that this one waits for by itself, and for nothing else; nothing: there is none.
 class Watchdog {
  public:
   Watchdog(int rank, ControlChannel& control, const Config& config);
@@ -38,12 +39,12 @@ class Watchdog {
     return silence_.assess(timeout(), now);
   }
   /// Has the control plane find out what this rank waits for. Throws unexplained_silence().
-  void act(Silence::Verdict verdict, const Operation* awaited);
+  void act(Silence::Verdict verdict, const std::optional<Awaited>& awaited);
   /// Waits a few seconds for the control plane to say what a transport's complaint really means.
-  void await_diagnosis(const Operation* awaited);
+  void await_diagnosis(const std::optional<Awaited>& awaited);
 
  private:
-  void ask_why(const Operation* awaited, bool expired);
+  void ask_why(const std::optional<Awaited>& awaited, bool expired);
 
   const int rank_;
   ControlChannel& control_;

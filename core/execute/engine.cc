@@ -81,8 +81,24 @@ bool Engine::progress() {
     finish(operation);
     moved = true;  // also where only what was sent has left meanwhile
   }
-  return messages_.run_each([this](auto& queue) { return run_messages(queue); }) || moved ||
-         moved_in_place_;
+  moved |= run_all_messages();
+  // What it asks for has often come: a request is received, taken and answered in one look.
+  constexpr int rounds = 4;
+  for (int round = 0; round < rounds && service_ != nullptr && service_->serve(); ++round) {
+    run_all_messages();
+    moved = true;
+  }
+  return moved || moved_in_place_;
+}
+
+std::optional<std::size_t> Engine::arrived_from(int peer) {
+  ReceiveChannel& in = channels_.receiver(peer, point_to_point_lane);
+  if (in.receives_into_place()) {
+    const std::optional<FrameHead> head = in.frame_head();
+    return head ? std::optional(head->bytes) : std::nullopt;
+  }
+  const Frame* const head = in.peek();
+  return head != nullptr ? std::optional(head->payload.size()) : std::nullopt;
 }
 
 bool Engine::run_collective(Operation& operation, bool& moved) {
@@ -97,6 +113,10 @@ bool Engine::run_shared(Operation& operation, bool& moved) {
   operation.shared = result != MergedRun::Result::by_messages;
   if (!operation.shared) return run_collective(operation, moved);
   return result == MergedRun::Result::done;
+}
+
+bool Engine::run_all_messages() {
+  return messages_.run_each([this](auto& queue) { return run_messages(queue); });
 }
 
 /// Runs the oldest, and each one after it while they end.
@@ -246,6 +266,7 @@ void Engine::fail_all(const std::exception_ptr& failure) {
     queue.clear();
     return true;
   });
+  if (service_ != nullptr) service_->end(failure);
 }
 
 Traffic Engine::traffic() const {

@@ -8,6 +8,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <utility>
@@ -21,6 +22,7 @@
 #include "core/execute/message_queues.h"
 #include "core/execute/operation.h"
 #include "core/execute/queue.h"
+#include "core/execute/service.h"
 #include "core/trace/recorder.h"
 #include "core/transport/transport.h"
 #include "rondo/traffic.h"
@@ -41,6 +43,20 @@ class Engine {
   /// Every operation from here on is recorded; null: none. It outlives the engine.
   void set_trace(trace::Recorder* recorder);
 
+  /// Asks it whenever it looks; null: nothing is served. It outlives that.
+  void set_service(Service* service) { service_ = service; }
+  /// Peers rely on it.
+  bool serves() const { return service_ != nullptr && service_->has_peers(); }
+  /// The service in which this rank waits for a peer; null: it waits in none.
+  const Service* waits_in_service() const {
+    return service_ != nullptr && service_->is_waiting() ? service_ : nullptr;
+  }
+  /// The length of the frame that has come from `peer` in the lane of sends and receives, where no
+  /// receive from it is under way.
+  std::optional<std::size_t> arrived_from(int peer);
+  /// Whether ranks reach each other's memory; false: there is no direct path, or not yet.
+  bool direct_is_open() { return merged_ != nullptr && merged_->is_open(); }
+
   /// Takes the operation into its queue. It stays alive until it is done.
   void submit(Operation* operation);
   /// Takes a collective that only its caller waits for, and completes it here and now, where
@@ -60,6 +76,7 @@ class Engine {
   void watch_oldest();
   /// Whether what moved since the last call was of the watched operation, or none is watched.
   bool progress_counts() {
+    if (waits_in_service() != nullptr) return service_->progress_counts();
     return watch_.operation == nullptr || std::exchange(watch_.moved, false);
   }
   bool idle() const { return collectives_.empty() && messages_.empty(); }
@@ -113,6 +130,7 @@ class Engine {
   void check_payloads(const Operation& operation, const ShortOp& op,
                       std::span<const ShortOp::Place> sources);
   std::byte* memory(const Operation& operation, const ShortOp::Place& place);
+  bool run_all_messages();
   bool run_messages(Queue<Operation*>& queue);
   /// True when the instance is complete, false when it must wait.
   bool run_op(const Instance& instance);
@@ -165,6 +183,7 @@ class Engine {
   std::vector<Frame> frames_;         ///< its frames, by operand
   Traffic sent_{};                    ///< by messages
   trace::Recorder* trace_ = nullptr;  ///< null: nothing is recorded
+  Service* service_ = nullptr;        ///< null: nothing is served
   bool moved_in_place_ = false;       ///< part of a frame moved during this progress()
   Watch watch_{};
   std::uint64_t reported_mismatch_ = 0;  ///< sequence already reported

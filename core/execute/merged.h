@@ -37,6 +37,9 @@ class MergedRun {
 
   void set_trace(trace::Recorder* recorder) { trace_ = recorder; }
 
+  /// The ranks' control block is there; else it is asked for.
+  bool is_open() { return host_.is_open(); }
+
   enum class Result : std::uint8_t { waiting, moved, done, by_messages };
   /// Goes on with the operation, which is run to its end before another one. by_messages: the
   /// memory does not allow it, on any rank; nothing has been written. Throws what `access` throws.

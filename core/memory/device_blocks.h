@@ -15,7 +15,7 @@
 namespace rondo {
 
 struct DeviceBlock {
-  std::uint64_t number = 0;         ///< unique in this process, and none of a Window
+  std::uint64_t number = 0;         ///< unique in this process, and none of a WindowBlock
   const std::byte* base = nullptr;  ///< where programs know it; the host cannot touch it
   std::size_t bytes = 0;
   int dmabuf = -1;  ///< of the block alone; open as long as the block is offered

@@ -56,12 +56,12 @@ void Windows::remove(const std::byte* base) {
   freed_.fetch_add(1, std::memory_order_relaxed);
 }
 
-std::optional<Window> Windows::find(const void* memory, std::size_t bytes) const {
+std::optional<WindowBlock> Windows::find(const void* memory, std::size_t bytes) const {
   const auto* const start = static_cast<const std::byte*>(memory);
   const std::shared_lock lock(mutex_);
   const auto after = behind(entries_, start);
   if (after == entries_.begin()) return std::nullopt;
-  const Window& window = (after - 1)->window;
+  const WindowBlock& window = (after - 1)->window;
   const auto offset = static_cast<std::size_t>(start - window.base);
   if (offset > window.bytes || bytes > window.bytes - offset) return std::nullopt;
   return window;

@@ -13,7 +13,7 @@
 
 namespace rondo {
 
-struct Window {
+struct WindowBlock {
   std::uint64_t number = 0;  ///< from 1, unique in this process, never used again
   const std::byte* base = nullptr;
   std::size_t bytes = 0;
@@ -33,12 +33,12 @@ class Windows {
                                         std::size_t bytes);
 
   /// The window in which all of [memory, memory + bytes) lies.
-  std::optional<Window> find(const void* memory, std::size_t bytes) const;
+  std::optional<WindowBlock> find(const void* memory, std::size_t bytes) const;
 
   /// A window by number with a descriptor of its memory, the caller's to keep (invalid where none
   /// could be had); nothing where it is freed or never was.
   struct Handle {
-    Window window{};
+    WindowBlock window{};
     UniqueFd descriptor{};
   };
   std::optional<Handle> open(std::uint64_t number) const;
@@ -52,7 +52,7 @@ class Windows {
 
  private:
   struct Entry {
-    Window window{};
+    WindowBlock window{};
     int descriptor = -1;  ///< owned by the block
   };
 

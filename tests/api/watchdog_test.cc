@@ -69,7 +69,7 @@ class CountingLine final : public ControlChannel {
 class Watch {
  public:
   void look(std::uint64_t moves, int at) {
-    watchdog_.act(watchdog_.assess(moves, begin_ + milliseconds(at)), nullptr);
+    watchdog_.act(watchdog_.assess(moves, begin_ + milliseconds(at)), std::nullopt);
   }
   /// Looks every half second between the two times, and at the later one.
   void look_on(std::uint64_t moves, int from, int to) {

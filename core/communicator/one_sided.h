@@ -1,0 +1,176 @@
+// OneSided: the one-sided calls of a communicator that is made for them alone.
+//
+//   this rank                               the peer
+//   put --- the block is mapped here ---->  copy into its memory
+//       --- else a request, and bytes --->  its engine receives them into its block (serve())
+//   signal -------------------------------> a counter of the peer's for this rank grows
+//   get --- a request --------------------> its engine sends from its block; here: receive
+//
+// Requests and bytes are sends and receives of the engine, so every transport carries them, with
+// fingerprints, checksums and diagnosis of hangs. A rank takes the requests of a peer in order.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/communicator/one_sided_request.h"
+#include "core/communicator/state.h"
+#include "core/communicator/window_blocks.h"
+#include "core/execute/service.h"
+#include "rondo/memory.h"
+#include "rondo/window.h"
+
+namespace rondo::detail {
+
+/// A place in a peer's block.
+struct WindowPlace {
+  std::uint32_t window = 0;
+  int peer = 0;
+  std::size_t offset = 0;
+  std::size_t bytes = 0;
+};
+
+/// All calls throw Error. One thread at a time makes them; the progress thread serves meanwhile.
+class OneSided final : public Service {
+ public:
+  using Part = std::shared_ptr<Operation>;  ///< null: complete
+
+  /// Collective. `state` is used for nothing else.
+  explicit OneSided(std::shared_ptr<CommunicatorState> state);
+  /// Ends the peers' calls with an error, unless close() was called.
+  ~OneSided() override;
+
+  const std::shared_ptr<CommunicatorState>& state() const { return state_; }
+
+  /// Collective. The block must last until no peer uses it.
+  std::uint32_t add_window(void* memory, std::size_t bytes);
+  /// Local. No rank uses it any more.
+  void remove_window(std::uint32_t number);
+  std::size_t bytes_of(std::uint32_t number, int rank) const {
+    return blocks_.bytes_of(number, rank);
+  }
+
+  /// `signal`: given after the bytes have arrived.
+  Part put(const WindowPlace& to, const void* source, std::optional<int> signal);
+  Part get(const WindowPlace& from, void* destination);
+  void signal(int peer, int signal);
+  void wait_signal(int peer, int signal, std::size_t count);
+  bool test_signal(int peer, int signal, std::size_t count);
+  void flush(int peer);
+  void flush();
+  /// Collective.
+  void fence();
+  void close();
+
+  bool has_peers() const override { return blocks_.needs_messages(); }
+  bool serve() override;
+  bool is_waiting() const override { return wait_ || gets_ > 0; }
+  Awaited awaited() const override;
+  bool progress_counts() override;
+  void end(const std::exception_ptr& failure) override;
+
+ private:
+  using Request = OneSidedRequest;
+  using Kind = Request::Kind;
+  static constexpr std::size_t signals = Window::signals;
+
+  /// Sent, but perhaps not gone yet.
+  struct Outgoing {
+    std::vector<std::byte> bytes{};
+    Part operation{};
+  };
+  /// The request of a peer that is being received, or its bytes.
+  struct Arrival {
+    std::vector<std::byte> frame = std::vector<std::byte>(longest_request);
+    std::size_t bytes = 0;  ///< of the frame
+    Request request{};
+    bool in_bytes = false;  ///< the request was taken, its bytes are on their way
+    Part operation{};       ///< null: nothing arrives
+  };
+  struct PendingGet {
+    std::byte* destination = nullptr;
+    std::size_t bytes = 0;
+    Part whole{};
+  };
+  /// How far what is awaited has come.
+  struct Stamp {
+    std::uint64_t requests = 0;  ///< taken from the peer
+    std::uint64_t received = 0;  ///< instances of the operation under way from it
+    std::uint64_t sent = 0;      ///< frames, where the wait is for what this rank sends
+    friend bool operator==(const Stamp&, const Stamp&) = default;
+  };
+  struct Wait {
+    int peer = 0;
+    const char* call = "";
+    int signal = -1;  ///< >= 0: for this one; else for an answer
+  };
+  struct Peer {
+    Arrival arrival{};
+    std::uint64_t requests = 0;  ///< taken so far
+    std::deque<Outgoing> outgoing{};
+    std::deque<PendingGet> gets{};
+    std::deque<bool> replies_to_gets{};  ///< for each reply that is due: whether it is to a get
+    std::size_t flushes = 0;             ///< that wait for a reply
+    bool has_left = false;               ///< seen while this rank closes, too
+    bool unflushed = false;              ///< puts went by messages since the last flush
+  };
+
+  int rank() const { return state_->rank(); }
+  /// The one that is waited for: where nothing else is, for the reply to a get.
+  Wait awaited_wait() const;
+  Peer& at(int peer) { return peers_[static_cast<std::size_t>(peer)]; }
+  const Peer& at(int peer) const { return peers_[static_cast<std::size_t>(peer)]; }
+  static std::atomic_ref<std::uint64_t> counter(std::byte* counters, int from, int signal);
+  /// This rank's, for signals of `peer`.
+  std::atomic_ref<std::uint64_t> own_counter(int peer, int signal) const {
+    return counter(static_cast<std::byte*>(counters_.data()), peer, signal);
+  }
+  void check_peer(int peer) const;
+  void check_signal(int signal) const;
+  bool take(int peer, int signal, std::size_t count);
+  WindowBlocks::Block checked_part(const WindowPlace& place, const void* own) const;
+
+  /// What follows is under the progress lock.
+  void give_signal(int peer, int signal);
+  /// Sends the request, and the bytes behind it. Not null: the bytes must stay as they are until
+  /// then.
+  Part post(int peer, Request request, const void* bytes);
+  Part submit(int peer, bool sends, const void* from, void* to, std::size_t bytes);
+  void send_copy(int peer, const Request* request, const void* bytes, std::size_t count);
+  void wait_for_room(int peer);
+  void ask_to_flush(int peer);
+  void reap(Peer& peer);
+  template <class Pending>
+  void await(const Wait& wait, Pending is_pending);
+
+  bool serve(int peer);
+  std::optional<std::size_t> arrived_from(int peer);
+  bool receive_request(int peer);
+  void take_request(int peer);
+  void take_bytes(int peer, std::byte* into);
+  void take_reply(int peer);
+  void complete(int peer);
+  void end_get(Peer& peer);
+  Error unexpected(int peer) const;
+
+  std::shared_ptr<CommunicatorState> state_;
+  WindowBlocks blocks_;
+  Memory counters_;  ///< of signals: by rank and number
+  std::vector<std::uint64_t> taken_;
+  std::vector<Peer> peers_;
+  std::optional<Wait> wait_{};  ///< of the caller's thread
+  Stamp seen_{};                ///< by progress_counts()
+  std::size_t gets_ = 0;        ///< that wait for a reply
+  bool closing_ = false;
+  bool closed_ = false;
+  bool ended_ = false;
+};
+
+}  // namespace rondo::detail

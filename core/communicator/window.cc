@@ -1,0 +1,91 @@
+// rondo/window.h's Window: hands its calls on.
+#include "rondo/window.h"
+
+#include <exception>
+#include <string>
+
+#include "core/base/log.h"
+#include "core/communicator/access.h"
+#include "core/communicator/one_sided.h"
+
+namespace rondo {
+namespace {
+
+using detail::CommunicatorAccess;
+using detail::CommunicatorState;
+
+const std::shared_ptr<CommunicatorState>& state_of(const Communicator& world) {
+  const auto& state = CommunicatorAccess::state(world);
+  if (state) return state;
+  throw Error(
+      ErrorCode::invalid_usage, "this Communicator handle is empty",
+      {.remedy = "make one with from_environment(), or test the handle that split() returned"});
+}
+
+}  // namespace
+
+Window::Window(Communicator& world, void* memory, std::size_t bytes)
+    : exceptions_(std::uncaught_exceptions()) {
+  CommunicatorState& parent = *state_of(world);
+  calls_ = std::make_shared<detail::OneSided>(parent.split(0, parent.rank()));
+  number_ = calls_->add_window(memory, bytes);
+}
+
+Window::~Window() {
+  // After a failure there is nothing to wait for. The calls have reported it.
+  if (!calls_ || !calls_->state()->is_own() || calls_->state()->failure() ||
+      std::uncaught_exceptions() > exceptions_)
+    return;
+  try {
+    calls_->close();
+  } catch (const std::exception& error) {
+    log(LogLevel::warn, calls_->state()->rank(),
+        std::string("while a window ends: ") + error.what());
+  }
+}
+
+detail::OneSided& Window::usable() const {
+  if (calls_) return *calls_;
+  throw Error(ErrorCode::invalid_usage, "this Window handle is empty",
+              {.remedy = "make it of a communicator and memory"});
+}
+
+std::size_t Window::bytes(int rank) const { return usable().bytes_of(number_, rank); }
+
+Work Window::put_async(const void* source, std::size_t bytes, int peer, std::size_t offset) {
+  const auto part = usable().put({number_, peer, offset, bytes}, source, std::nullopt);
+  return part ? CommunicatorAccess::make(calls_->state(), part) : Work();
+}
+
+void Window::put(const void* source, std::size_t bytes, int peer, std::size_t offset) {
+  put_async(source, bytes, peer, offset).wait();
+}
+
+void Window::put_signal(const void* source, std::size_t bytes, int peer, std::size_t offset,
+                        int signal) {
+  const auto part = usable().put({number_, peer, offset, bytes}, source, signal);
+  if (part) calls_->state()->progress().wait(*part);
+}
+
+Work Window::get_async(void* destination, std::size_t bytes, int peer, std::size_t offset) {
+  const auto part = usable().get({number_, peer, offset, bytes}, destination);
+  return part ? CommunicatorAccess::make(calls_->state(), part) : Work();
+}
+
+void Window::get(void* destination, std::size_t bytes, int peer, std::size_t offset) {
+  get_async(destination, bytes, peer, offset).wait();
+}
+
+void Window::signal(int peer, int signal) { usable().signal(peer, signal); }
+void Window::wait_signal(int peer, int signal, std::size_t count) {
+  usable().wait_signal(peer, signal, count);
+}
+bool Window::test_signal(int peer, int signal, std::size_t count) {
+  return usable().test_signal(peer, signal, count);
+}
+void Window::flush(int peer) { usable().flush(peer); }
+void Window::flush() { usable().flush(); }
+void Window::fence() { usable().fence(); }
+void Window::close() { usable().close(); }
+
+}  // namespace rondo

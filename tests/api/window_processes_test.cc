@@ -1,0 +1,108 @@
+// One-sided calls between processes: memory that peers map, and peers that die or stand still.
+#include <signal.h>
+#include <unistd.h>
+
+#include <string>
+#include <vector>
+
+#include "rondo/memory.h"
+#include "rondo/rondo.h"
+#include "rondo/window.h"
+#include "tests/api/expected_error.h"
+#include "tests/catch.h"
+#include "tests/ports.h"
+#include "tests/support/processes.h"
+#include "tests/support/setting.h"
+
+namespace rondo {
+namespace {
+
+using test::Child;
+using test::error_of;
+using test::run_ranks;
+using test::Setting;
+using test::start_ranks;
+
+Communicator join(int port, int rank, int ranks, const std::string& transport) {
+  const Setting own("RANK", std::to_string(rank));
+  const Setting all("WORLD_SIZE", std::to_string(ranks));
+  const Setting address("MASTER_ADDR", "127.0.0.1");
+  const Setting place("MASTER_PORT", std::to_string(port));
+  return Communicator::from_environment({.transport = transport});
+}
+
+/// Each rank adds one to every element of the next rank's block, which it reads and writes, and passes
+/// the word on: `laps` times round.
+std::string count_in_turns(Communicator& world, std::span<int> block, int laps) {
+  Window window(world, block.data(), block.size_bytes());
+  const int next = (world.rank() + 1) % world.size();
+  const int previous = (world.rank() + world.size() - 1) % world.size();
+  std::vector<int> theirs(block.size());
+  for (int lap = 0; lap < laps; ++lap) {
+    if (world.rank() != 0 || lap > 0) window.wait_signal(previous);
+    window.get(theirs, next);
+    for (int& value : theirs) ++value;
+    window.put_signal(theirs, next);
+  }
+  window.close();
+  for (const int value : block)
+    if (value != laps) return "an element is " + std::to_string(value);
+  return "right";
+}
+
+TEST_CASE("processes write and read each other's blocks") {
+  const std::string transport = GENERATE("shm", "tcp");
+  const bool shared = GENERATE(true, false);
+  const int port = free_port();
+  const auto reports = run_ranks(3, [&](int rank) -> std::string {
+    Communicator world = join(port, rank, 3, transport);
+    const std::size_t count = 20'000;
+    std::vector<int> own(count);
+    const Memory memory = allocate(count * sizeof(int));
+    return count_in_turns(world, shared ? memory.as<int>() : std::span(own), 10);
+  });
+  CHECK(reports == std::vector<std::string>(3, "right"));
+}
+
+TEST_CASE("the death of a peer ends waits, gets and puts") {
+  const std::string transport = GENERATE("shm", "tcp");
+  const std::string call = GENERATE("wait_signal", "get", "put");
+  const int port = free_port();
+  std::vector<Child> ranks = start_ranks(2, [&](int rank) -> std::string {
+    Communicator world = join(port, rank, 2, transport);
+    std::vector<char> block(1 << 20);
+    Window window(world, block.data(), block.size());
+    if (rank == 1) {
+      ::kill(::getpid(), SIGKILL);
+      ::pause();
+    }
+    std::vector<char> own(block.size());
+    const Error error = error_of([&] {
+      for (;;) {
+        if (call == "wait_signal") window.wait_signal(1);
+        if (call == "get") window.get(own, 1);
+        if (call == "put") window.put(own, 1);
+      }
+    });
+    return std::string(name(error.code())) + " " + std::to_string(error.peer());
+  });
+  CHECK(ranks[0].report() == "peer_lost 1");
+}
+
+TEST_CASE("a window in a child that its owner forked does nothing") {
+  const auto reports = run_ranks(1, [&](int) -> std::string {
+    std::vector<Communicator> world = Communicator::from_threads(1);
+    std::vector<char> block(100);
+    Window window(world[0], block.data(), block.size());
+    Child child([&]() -> std::string {
+      const Error error = error_of([&] { window.signal(0); });
+      Window dropped(std::move(window));
+      return std::string(name(error.code()));
+    });
+    return child.report();
+  });
+  CHECK(reports[0] == "invalid_usage");
+}
+
+}  // namespace
+}  // namespace rondo
