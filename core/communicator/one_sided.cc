@@ -135,6 +135,12 @@ OneSided::Part OneSided::get(const WindowPlace& from, void* destination) {
   return nullptr;
 }
 
+void OneSided::check(const WindowPlace& place, const void* own) const {
+  check_peer(place.peer);
+  const Progress::Lock lock(state_->progress());
+  checked_part(place, own);
+}
+
 WindowBlocks::Block OneSided::checked_part(const WindowPlace& place, const void* own) const {
   if (place.bytes > 0 && own == nullptr)
     throw Error(ErrorCode::invalid_argument, "the buffer is null",
@@ -230,12 +236,12 @@ void OneSided::fence() {
 
 void OneSided::close() {
   if (closed_) return;
-  flush();
-  {
-    const Progress::Lock lock(state_->progress());
-    closing_ = true;
-  }
-  state_->call(barrier_call, nullptr, nullptr);
+  fence();
+  leave();
+}
+
+void OneSided::leave() {
+  if (closed_) return;
   closed_ = true;
   state_->finalize();
 }

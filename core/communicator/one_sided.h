@@ -57,6 +57,8 @@ class OneSided final : public Service {
     return blocks_.bytes_of(number, rank);
   }
 
+  /// Throws Error{invalid_argument} where a put or get could not be made.
+  void check(const WindowPlace& place, const void* own) const;
   /// `signal`: given after the bytes have arrived.
   Part put(const WindowPlace& to, const void* source, std::optional<int> signal);
   Part get(const WindowPlace& from, void* destination);
@@ -65,9 +67,11 @@ class OneSided final : public Service {
   bool test_signal(int peer, int signal, std::size_t count);
   void flush(int peer);
   void flush();
-  /// Collective.
+  /// Collective: flush(), a barrier; and leave().
   void fence();
   void close();
+  /// Waits for no peer. None may use this rank's blocks any more.
+  void leave();
 
   bool has_peers() const override { return blocks_.needs_messages(); }
   bool serve() override;
@@ -118,7 +122,7 @@ class OneSided final : public Service {
     std::deque<PendingGet> gets{};
     std::deque<bool> replies_to_gets{};  ///< for each reply that is due: whether it is to a get
     std::size_t flushes = 0;             ///< that wait for a reply
-    bool has_left = false;               ///< seen while this rank closes, too
+    bool has_left = false;               ///< its connection has ended
     bool unflushed = false;              ///< puts went by messages since the last flush
   };
 
@@ -136,6 +140,9 @@ class OneSided final : public Service {
   void check_signal(int signal) const;
   bool take(int peer, int signal, std::size_t count);
   WindowBlocks::Block checked_part(const WindowPlace& place, const void* own) const;
+  bool waits_for(int peer) const {
+    return (wait_ && wait_->peer == peer) || !at(peer).gets.empty();
+  }
 
   /// What follows is under the progress lock.
   void give_signal(int peer, int signal);
@@ -168,7 +175,6 @@ class OneSided final : public Service {
   std::optional<Wait> wait_{};  ///< of the caller's thread
   Stamp seen_{};                ///< by progress_counts()
   std::size_t gets_ = 0;        ///< that wait for a reply
-  bool closing_ = false;
   bool closed_ = false;
   bool ended_ = false;
 };

@@ -32,15 +32,15 @@ bool OneSided::serve(int peer) {
   }
 }
 
-/// A peer leaves when it has ended its last barrier, which this rank may be in still. If it has died,
-/// the barrier says so.
+/// A peer may leave before this rank does, which is no failure where nothing is expected of it. If it
+/// has died, the control channel says so.
 std::optional<std::size_t> OneSided::arrived_from(int peer) {
-  if (!closing_) return state_->engine().arrived_from(peer);
-  if (at(peer).has_left) return std::nullopt;
+  if (at(peer).has_left && !waits_for(peer)) return std::nullopt;
   try {
     return state_->engine().arrived_from(peer);
   } catch (const Error&) {
     at(peer).has_left = true;
+    if (waits_for(peer)) throw;
     return std::nullopt;
   }
 }

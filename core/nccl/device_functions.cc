@@ -8,6 +8,7 @@
 #include "core/nccl/errors.h"
 #include "core/nccl/exports.h"
 #include "core/nccl/handles.h"
+#include "core/nccl/one_sided.h"
 
 namespace rondo::nccl {
 namespace {
@@ -49,6 +50,7 @@ void query(const detail::CommunicatorState& state, const Traits& traits, ncclCom
   all.cudaDev = traits.device;
   all.nvmlDev = traits.device;
   all.nLsaTeams = state.size();
+  all.hostRmaSupport = has_one_sided_calls();
   // The caller keeps its head. A caller that was built earlier has fewer fields after it.
   std::memcpy(reinterpret_cast<std::byte*>(out) + head,
               reinterpret_cast<const std::byte*>(&all) + head, std::min(size, sizeof all) - head);

@@ -17,6 +17,7 @@ struct Group {
   int depth = 0;
   std::vector<Making> makings{};
   std::vector<Operation> operations{};
+  std::vector<OneSidedCall> one_sided{};
   std::exception_ptr failure{};
 };
 
@@ -90,6 +91,31 @@ void make_all(std::vector<Making>& makings) {
   first.rethrow();
 }
 
+/// Those that wait for peers, or the others. Notes the first failure.
+ncclResult_t run_one_sided(const std::vector<OneSidedCall>& calls, bool waiting,
+                           FirstFailure& first) {
+  ncclResult_t result = ncclSuccess;
+  for (const OneSidedCall& call : calls) {
+    if (call.waits != waiting) continue;
+    first.watch([&] {
+      if (run(call) == ncclInProgress) result = ncclInProgress;
+    });
+  }
+  return result;
+}
+
+/// The calls of a group.
+ncclResult_t run_all(const Group& ended) {
+  if (ended.one_sided.empty()) return run(ended.operations);
+  FirstFailure first;
+  ncclResult_t result = ncclSuccess;
+  run_one_sided(ended.one_sided, false, first);
+  if (!ended.operations.empty()) first.watch([&] { result = run(ended.operations); });
+  const ncclResult_t waits = run_one_sided(ended.one_sided, true, first);
+  first.rethrow();
+  return waits == ncclInProgress ? waits : result;
+}
+
 }  // namespace
 
 bool in_group() { return group().depth > 0; }
@@ -128,6 +154,12 @@ ncclResult_t issue(Making making) {
   return waits(making) ? ncclSuccess : ncclInProgress;
 }
 
+ncclResult_t issue(OneSidedCall call) {
+  if (!in_group()) return run(call);
+  group().one_sided.push_back(std::move(call));
+  return ncclSuccess;
+}
+
 ncclResult_t end_group() {
   Group ended = close();
   if (ended.depth > 0) return ncclSuccess;
@@ -137,7 +169,7 @@ ncclResult_t end_group() {
   }
   make_all(ended.makings);
   const bool in_background = !std::ranges::all_of(ended.makings, waits);
-  const ncclResult_t result = run(ended.operations);
+  const ncclResult_t result = run_all(ended);
   return in_background ? ncclInProgress : result;
 }
 

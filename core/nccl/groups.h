@@ -4,6 +4,7 @@
 #include <memory>
 
 #include "core/nccl/errors.h"
+#include "core/nccl/one_sided.h"
 #include "core/nccl/operations.h"
 
 namespace rondo::nccl {
@@ -24,6 +25,9 @@ ncclResult_t issue(std::vector<Operation> operations);
 /// The same. A communicator that does not block is made in the background. Outside groups, so is
 /// what its ranks do together. The result is then ncclInProgress.
 ncclResult_t issue(Making making);
+
+/// The same. At the end of a group, its puts and signals come first and its waits last.
+ncclResult_t issue(OneSidedCall call);
 
 /// Whether this thread is in a group.
 bool in_group();

@@ -116,17 +116,22 @@ void Member::abort() {
   aborted_.store(true, std::memory_order_seq_cst);
   if (phase_.load(std::memory_order_seq_cst) != Phase::ready) return;
   state_->abort(aborted);
+  abort_windows(aborted);
   streamed_->withdraw();
 }
 
 void Member::revoke() {
   detail::CommunicatorState& state = made();
   revoked_.store(true, std::memory_order_release);
-  state.abort("ncclCommRevoke was called");
+  constexpr const char* reason = "ncclCommRevoke was called";
+  state.abort(reason);
+  abort_windows(reason);
 }
 
 void Member::stop() {
-  made().abort("the communicator is shrunk with NCCL_SHRINK_ABORT");
+  constexpr const char* reason = "the communicator is shrunk with NCCL_SHRINK_ABORT";
+  made().abort(reason);
+  abort_windows(reason);
   background_.wait_for_pending();
   background_.wait_for_threads();
   streamed_->finish();
@@ -147,6 +152,7 @@ void Member::close() {
   streamed_->finish_in_order();
   std::exception_ptr differs;
   try {
+    leave_windows();
     state_->finalize();
   } catch (const Error&) {
     differs = std::current_exception();
@@ -212,7 +218,16 @@ void Member::leave_in_order() {
   streamed_->finish_in_order();
   streamed_->rethrow_failure();
   streamed_->leave_rendezvous();
+  leave_windows();
   state_->finalize();
+}
+
+void Member::leave_windows() {
+  if (const auto calls = registrations_.one_sided()) calls->leave();
+}
+
+void Member::abort_windows(const char* reason) {
+  if (const auto calls = registrations_.one_sided()) calls->state()->abort(reason);
 }
 
 }  // namespace rondo::nccl

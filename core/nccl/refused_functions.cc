@@ -30,11 +30,6 @@ Result refused(const char* function) {
   result name(__VA_ARGS__) { return rondo::nccl::refused<result>(#name); } \
   static_assert(true, "takes the semicolon that follows the macro")
 
-RONDO_NCCL_REFUSED(ncclResult_t, ncclPutSignal, const void*, size_t, ncclDataType_t, int,
-                   ncclWindow_t, size_t, int, int, unsigned int, ncclComm_t, cudaStream_t);
-RONDO_NCCL_REFUSED(ncclResult_t, ncclSignal, int, int, int, unsigned int, ncclComm_t, cudaStream_t);
-RONDO_NCCL_REFUSED(ncclResult_t, ncclWaitSignal, int, ncclWaitSignalDesc_t*, ncclComm_t,
-                   cudaStream_t);
 RONDO_NCCL_REFUSED(ncclResult_t, ncclSetEncryption, const ncclEncryptionConfig_t*);
 
 // No header here declares the rest, and so they need no parameters: on x86-64 a function may leave

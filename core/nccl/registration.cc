@@ -7,6 +7,7 @@
 #include "core/nccl/groups.h"
 #include "core/nccl/handles.h"
 #include "core/nccl/memory.h"
+#include "core/nccl/one_sided.h"
 
 namespace rondo::nccl {
 namespace {
@@ -32,24 +33,41 @@ void check_flags(int flags) {
               {.remedy = "combine NCCL_WIN_ flags"});
 }
 
-/// Where there are calls between devices, symmetric windows belong to all ranks together. Others
-/// tell peers nothing about theirs, and are only noted.
+/// All ranks together: one-sided calls can be made on this window. Returns its number.
+std::uint32_t add_block(Member& member, const Registration& registration) {
+  auto calls = member.registrations().one_sided();
+  if (calls == nullptr) {
+    detail::CommunicatorState& state = *member.share();
+    calls = std::make_shared<detail::OneSided>(state.split(0, state.rank()));
+    member.registrations().set_one_sided(calls);
+  }
+  return calls->add_window(registration.pointer, registration.bytes);
+}
+
+/// Symmetric windows belong to all ranks together. Peers read them in calls between devices, or
+/// one-sided calls are made on them. Others tell peers nothing about theirs, and are only noted.
 ncclResult_t register_window(ncclComm_t comm, Registration registration, ncclWindow_t* window,
                              int flags) {
   const std::shared_ptr<Member> member =
       check_buffer(comm, registration.pointer, registration.bytes);
   *window = nullptr;
-  const auto finish = [member, window, registration](std::uint32_t number) {
-    Registration noted = registration;
-    noted.window = number;
+  const auto finish = [member, window](const Registration& noted) {
     *window = reinterpret_cast<ncclWindow_t>(note(*member, noted));
   };
-  if ((flags & NCCL_WIN_COLL_SYMMETRIC) == 0 || member->device_calls() == nullptr) {
-    finish(0);
+  const bool on_host = has_one_sided_calls();
+  if ((flags & NCCL_WIN_COLL_SYMMETRIC) == 0 || (!on_host && member->device_calls() == nullptr)) {
+    finish(registration);
     return ncclSuccess;
   }
-  const Maker maker = [member, registration, finish]() -> State {
-    finish(member->device_calls()->register_window(registration.pointer, registration.bytes));
+  const Maker maker = [member, registration, on_host, finish]() -> State {
+    Registration noted = registration;
+    if (on_host) {
+      noted.block = add_block(*member, registration);
+    } else {
+      noted.window =
+          member->device_calls()->register_window(registration.pointer, registration.bytes);
+    }
+    finish(noted);
     return nullptr;
   };
   return issue(Making{.maker = maker, .within = member});
@@ -68,8 +86,9 @@ void forget(ncclComm_t comm, const void* handle) {
   const auto member = member_of(comm);
   Registrations& all = member->registrations();
   if (known(all.find(number_of(handle))).window != 0) member->parent();
-  const std::uint32_t window = known(all.take(number_of(handle))).window;
-  if (window != 0) member->device_calls()->deregister_window(window);
+  const Registration gone = known(all.take(number_of(handle)));
+  if (gone.window != 0) member->device_calls()->deregister_window(gone.window);
+  if (gone.block) all.one_sided()->remove_window(*gone.block);
 }
 
 }  // namespace

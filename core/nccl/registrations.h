@@ -3,8 +3,12 @@
 
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <mutex>
 #include <optional>
+#include <utility>
+
+#include "core/communicator/one_sided.h"
 
 namespace rondo::nccl {
 
@@ -12,7 +16,8 @@ namespace rondo::nccl {
 struct Registration {
   void* pointer = nullptr;
   std::size_t bytes = 0;
-  std::uint32_t window = 0;  ///< that peers map; 0: only kept note of
+  std::uint32_t window = 0;              ///< of GPU memory, that peers map; 0: none
+  std::optional<std::uint32_t> block{};  ///< of one-sided calls
 };
 
 /// A communicator's, by the number of their handle. Thread-safe: windows of communicators that do
@@ -38,9 +43,20 @@ class Registrations {
     return taken.mapped();
   }
 
+  /// The one-sided calls on these windows; null: there is none so far.
+  std::shared_ptr<detail::OneSided> one_sided() const {
+    const std::scoped_lock lock(mutex_);
+    return one_sided_;
+  }
+  void set_one_sided(std::shared_ptr<detail::OneSided> calls) {
+    const std::scoped_lock lock(mutex_);
+    one_sided_ = std::move(calls);
+  }
+
  private:
   mutable std::mutex mutex_{};
   std::map<std::uintptr_t, Registration> by_number_{};  ///< under mutex_
+  std::shared_ptr<detail::OneSided> one_sided_{};       ///< under mutex_
 };
 
 }  // namespace rondo::nccl

@@ -50,12 +50,14 @@ constexpr std::array table{
               Support::implemented, "read the NCCL_ variables that rondo honours"},
     SymbolRow{"ncclCommQueryProperties ncclTeamWorld ncclTeamLsa ncclTeamRail "
               "ncclTeamRankToWorld ncclTeamRankToLsa",
-              Support::implemented,
-              "ranks and teams; they report no device API, no multicast, no one-sided calls"},
+              Support::implemented, "ranks and teams; they report no device API and no multicast"},
     SymbolRow{
         "ncclCommWindowRegister ncclCommWindowDeregister ncclWinGetUserPtr", Support::implemented,
-        "with NCCL_WIN_COLL_SYMMETRIC, peers read GPU memory in place (see GPU buffers); other "
-        "windows are recorded only"},
+        "with NCCL_WIN_COLL_SYMMETRIC, peers read GPU memory in place (see GPU buffers), and host "
+        "memory has one-sided calls; other windows are recorded only"},
+    SymbolRow{"ncclPutSignal ncclSignal ncclWaitSignal", Support::implemented,
+              "on windows in host memory, in processes without a GPU driver; ctx below 8, sigIdx "
+              "below 32"},
     SymbolRow{
         "ncclCommRegister ncclCommDeregister", Support::without_effect,
         "peers learn nothing about each other's buffers; use ncclMemAlloc (host) or a symmetric "
@@ -64,8 +66,6 @@ constexpr std::array table{
               "the GPU memory that calls between GPUs take; none of it can be suspended"},
     SymbolRow{"ncclCommSuspend ncclCommResume", Support::without_effect,
               "the GPU memory that calls between GPUs take is kept"},
-    SymbolRow{"ncclPutSignal ncclSignal ncclWaitSignal", Support::refused,
-              "there are no one-sided calls; use ncclSend and ncclRecv"},
     SymbolRow{"ncclSetEncryption", Support::refused,
               "rondo does not encrypt; use a private network or an encrypted tunnel"},
     SymbolRow{"ncclDevCommCreate ncclDevCommDestroy ncclGetLsaDevicePointer "

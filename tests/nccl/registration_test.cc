@@ -46,7 +46,7 @@ TEST_CASE("registrations are remembered until they are given back") {
   CHECK_NOTHROW(expect_error(ncclCommDeregister(comms[0], handle), ncclInvalidArgument,
                              "has no registration"));
   ncclWindow_t window = nullptr;
-  expect(ncclCommWindowRegister(comms[0], buffer.data(), 64, &window, NCCL_WIN_COLL_SYMMETRIC));
+  expect(ncclCommWindowRegister(comms[0], buffer.data(), 64, &window, NCCL_WIN_DEFAULT));
   void* pointer = nullptr;
   expect(ncclWinGetUserPtr(comms[0], window, &pointer));
   CHECK(pointer == buffer.data());

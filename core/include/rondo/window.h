@@ -44,7 +44,7 @@ class OneSided;
 class Window {
  public:
   /// Signals of one rank to another have a number from 0 to signals - 1.
-  static constexpr int signals = 64;
+  static constexpr int signals = 256;
 
   Window() = default;
   /// Collective. `memory` stays the caller's. It may be null where `bytes` is 0.
