@@ -105,6 +105,10 @@ OneSided::Part OneSided::put(const WindowPlace& to, const void* source, std::opt
     }
   }
   if (to.bytes > 0) std::memcpy(here, source, to.bytes);
+  if (to.peer != rank()) {
+    ++direct_.messages;
+    direct_.payload_bytes += to.bytes;
+  }
   if (signal) this->signal(to.peer, *signal);
   return nullptr;
 }
@@ -148,6 +152,14 @@ WindowBlocks::Block OneSided::checked_part(const WindowPlace& place, const void*
   return blocks_.part_of(place.window, place.peer, place.offset, place.bytes);
 }
 
+Traffic OneSided::traffic() const {
+  Traffic all = state_->traffic();
+  all.messages += direct_.messages;
+  all.payload_bytes += direct_.payload_bytes;
+  all.direct_bytes += direct_.payload_bytes;
+  return all;
+}
+
 void OneSided::signal(int peer, int signal) {
   check_peer(peer);
   check_signal(signal);
@@ -173,6 +185,25 @@ void OneSided::wait_signal(int peer, int signal, std::size_t count) {
   const Progress::Lock lock(state_->progress());
   state_->require_usable();
   await({peer, "wait_signal", signal}, [&] { return !take(peer, signal, count); });
+}
+
+std::size_t OneSided::wait_any(std::span<const Signal> wanted) {
+  if (wanted.empty())
+    throw Error(ErrorCode::invalid_argument, "a wait for none of no signals does not end",
+                {.rank = rank(), .remedy = "name at least one"});
+  for (const Signal& each : wanted) {
+    check_peer(each.peer);
+    check_signal(each.signal);
+  }
+  const Progress::Lock lock(state_->progress());
+  state_->require_usable();
+  std::size_t which = 0;
+  await({wanted.front().peer, "wait_any", wanted.front().signal}, [&] {
+    for (which = 0; which < wanted.size(); ++which)
+      if (take(wanted[which].peer, wanted[which].signal, 1)) return false;
+    return true;
+  });
+  return which;
 }
 
 bool OneSided::test_signal(int peer, int signal, std::size_t count) {

@@ -64,6 +64,7 @@ class OneSided final : public Service {
   Part get(const WindowPlace& from, void* destination);
   void signal(int peer, int signal);
   void wait_signal(int peer, int signal, std::size_t count);
+  std::size_t wait_any(std::span<const Signal> wanted);
   bool test_signal(int peer, int signal, std::size_t count);
   void flush(int peer);
   void flush();
@@ -72,6 +73,8 @@ class OneSided final : public Service {
   void close();
   /// Waits for no peer. None may use this rank's blocks any more.
   void leave();
+
+  Traffic traffic() const;
 
   bool has_peers() const override { return blocks_.needs_messages(); }
   bool serve() override;
@@ -175,6 +178,7 @@ class OneSided final : public Service {
   std::optional<Wait> wait_{};  ///< of the caller's thread
   Stamp seen_{};                ///< by progress_counts()
   std::size_t gets_ = 0;        ///< that wait for a reply
+  Traffic direct_{};            ///< what this rank has put without messages
   bool closed_ = false;
   bool ended_ = false;
 };

@@ -50,6 +50,12 @@ std::shared_ptr<CommunicatorState> CommunicatorState::split(int color, int key) 
   return members ? make_child(*members) : nullptr;
 }
 
+std::shared_ptr<CommunicatorState> CommunicatorState::open_for_windows() {
+  auto state = split(0, rank());
+  windows_.add(state);
+  return state;
+}
+
 std::string CommunicatorState::describe(const Call& call) {
   const Lock lock(progress_);
   lifetime_.require_usable();
@@ -84,6 +90,11 @@ void CommunicatorState::end_with(const Error& error) noexcept {
     // Out of memory while telling: threads that wait here are woken all the same.
   }
   progress_.interrupt();
+  try {
+    windows_.each([&](CommunicatorState& each) { each.end_with(error); });
+  } catch (...) {
+    // Out of memory: their waits end by the timeout.
+  }
 }
 
 void CommunicatorState::close(bool together) {

@@ -14,6 +14,7 @@
 #include "core/base/config.h"
 #include "core/communicator/agreement.h"
 #include "core/communicator/connections.h"
+#include "core/communicator/dependants.h"
 #include "core/communicator/derivation.h"
 #include "core/communicator/lifetime.h"
 #include "core/communicator/numbering.h"
@@ -99,6 +100,8 @@ class CommunicatorState {
 
   /// Collective over the members. A member with a negative color gets null.
   std::shared_ptr<CommunicatorState> split(int color, int key);
+  /// Collective. The same members, for one-sided calls. abort() of this one ends it, too.
+  std::shared_ptr<CommunicatorState> open_for_windows();
   /// The same among the members that live, also where this communicator has failed on every rank.
   std::shared_ptr<CommunicatorState> split_living(int color, int key);
   /// Collective over the members that are not `excluded`; works after a failure, too.
@@ -187,6 +190,7 @@ class CommunicatorState {
   Lifetime lifetime_;
   Progress progress_;
   OperationPool operations_{};
+  Dependants windows_{};
   const std::shared_ptr<PreparedCall> short_exchange_ = std::make_shared<PreparedCall>();
 };
 

@@ -27,7 +27,7 @@ const std::shared_ptr<CommunicatorState>& state_of(const Communicator& world) {
 Window::Window(Communicator& world, void* memory, std::size_t bytes)
     : exceptions_(std::uncaught_exceptions()) {
   CommunicatorState& parent = *state_of(world);
-  calls_ = std::make_shared<detail::OneSided>(parent.split(0, parent.rank()));
+  calls_ = std::make_shared<detail::OneSided>(parent.open_for_windows());
   number_ = calls_->add_window(memory, bytes);
 }
 
@@ -51,6 +51,8 @@ detail::OneSided& Window::usable() const {
 }
 
 std::size_t Window::bytes(int rank) const { return usable().bytes_of(number_, rank); }
+
+Traffic Window::traffic() const { return usable().traffic(); }
 
 Work Window::put_async(const void* source, std::size_t bytes, int peer, std::size_t offset) {
   const auto part = usable().put({number_, peer, offset, bytes}, source, std::nullopt);
@@ -80,6 +82,7 @@ void Window::signal(int peer, int signal) { usable().signal(peer, signal); }
 void Window::wait_signal(int peer, int signal, std::size_t count) {
   usable().wait_signal(peer, signal, count);
 }
+std::size_t Window::wait_any(std::span<const Signal> wanted) { return usable().wait_any(wanted); }
 bool Window::test_signal(int peer, int signal, std::size_t count) {
   return usable().test_signal(peer, signal, count);
 }
@@ -87,5 +90,8 @@ void Window::flush(int peer) { usable().flush(peer); }
 void Window::flush() { usable().flush(); }
 void Window::fence() { usable().fence(); }
 void Window::close() { usable().close(); }
+void Window::abort(const std::string& reason) noexcept {
+  if (calls_) calls_->state()->abort(reason);
+}
 
 }  // namespace rondo

@@ -116,22 +116,17 @@ void Member::abort() {
   aborted_.store(true, std::memory_order_seq_cst);
   if (phase_.load(std::memory_order_seq_cst) != Phase::ready) return;
   state_->abort(aborted);
-  abort_windows(aborted);
   streamed_->withdraw();
 }
 
 void Member::revoke() {
   detail::CommunicatorState& state = made();
   revoked_.store(true, std::memory_order_release);
-  constexpr const char* reason = "ncclCommRevoke was called";
-  state.abort(reason);
-  abort_windows(reason);
+  state.abort("ncclCommRevoke was called");
 }
 
 void Member::stop() {
-  constexpr const char* reason = "the communicator is shrunk with NCCL_SHRINK_ABORT";
-  made().abort(reason);
-  abort_windows(reason);
+  made().abort("the communicator is shrunk with NCCL_SHRINK_ABORT");
   background_.wait_for_pending();
   background_.wait_for_threads();
   streamed_->finish();
@@ -224,10 +219,6 @@ void Member::leave_in_order() {
 
 void Member::leave_windows() {
   if (const auto calls = registrations_.one_sided()) calls->leave();
-}
-
-void Member::abort_windows(const char* reason) {
-  if (const auto calls = registrations_.one_sided()) calls->state()->abort(reason);
 }
 
 }  // namespace rondo::nccl

@@ -107,9 +107,7 @@ class Member : public std::enable_shared_from_this<Member> {
   enum class Phase { making, ready, failed };
 
   void leave_in_order();
-  /// Leaves the one-sided calls, or ends them on every rank.
   void leave_windows();
-  void abort_windows(const char* reason);
   /// The rest of give_up().
   static void let_go(std::shared_ptr<Member> member);
   bool may_be_kept() const;

@@ -37,8 +37,7 @@ void check_flags(int flags) {
 std::uint32_t add_block(Member& member, const Registration& registration) {
   auto calls = member.registrations().one_sided();
   if (calls == nullptr) {
-    detail::CommunicatorState& state = *member.share();
-    calls = std::make_shared<detail::OneSided>(state.split(0, state.rank()));
+    calls = std::make_shared<detail::OneSided>(member.share()->open_for_windows());
     member.registrations().set_one_sided(calls);
   }
   return calls->add_window(registration.pointer, registration.bytes);

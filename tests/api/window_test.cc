@@ -139,6 +139,8 @@ TEST_CASE("signals are counted by peer and number, and taken once") {
       window.signal(peer, 5);
       window.signal(world.rank(), 63);
       window.wait_signal(peer, 5);
+      expect_that(window.wait_any(std::vector<Signal>{{peer, 7}, {world.rank(), 63}}) == 1, "any");
+      window.signal(world.rank(), 63);
       expect_that(window.test_signal(peer, 63, 2), "two of three have come");
       expect_that(!window.test_signal(peer, 63, 2), "one is left");
       expect_that(window.test_signal(peer, 63), "it is the last one");
@@ -254,6 +256,8 @@ TEST_CASE("a place outside a block, and a number that does not exist, are refuse
       refuses([&] { window.signal(-1); }, "rank -1 does not exist");
       refuses([&] { window.signal(1, 256); }, "signal 256 does not exist");
       refuses([&] { window.wait_signal(1, -1); }, "signal -1 does not exist");
+      refuses([&] { window.wait_any({}); }, "at least one");
+      refuses([&] { window.wait_any(std::vector<Signal>{{0, 0}, {2, 0}}); }, "rank 2 does not");
       refuses([&] { window.put_signal(values.data(), 1, 1, 0, -1); }, "signal -1 does not exist");
       window.put(values.data(), 100, 1 - world.rank(), 0);  // nothing has broken
       window.close();
@@ -294,6 +298,17 @@ TEST_CASE("a window that an exception destroys ends the peers' calls") {
         Window window(world, values.data(), values.size() * sizeof(int));
         expect(error_of([&] { window.wait_signal(0); }), ErrorCode::aborted, "window");
       }
+    });
+  }
+}
+
+TEST_CASE("abort of the communicator ends the waits of its windows on every rank") {
+  for (const Reach& reach : reaches) {
+    with_world(3, {.transport = reach.transport}, [&](Communicator& world) {
+      Window window(world, nullptr, 0);
+      if (world.rank() == 2) world.abort("on purpose");
+      expect(error_of([&] { window.wait_signal((world.rank() + 1) % 3); }), ErrorCode::aborted,
+             "on purpose");
     });
   }
 }

@@ -4,35 +4,16 @@ import array
 import sys
 import tempfile
 import threading
-import time
-import traceback
 
 import numpy
 
 import rondo
+from python_rig import RANK, RANKS, equal, fails, main, world
 from rondo import schedule
 
-world = rondo.from_environment(timeout=300)
-RANK, RANKS = world.rank, world.size
 TYPES = ["int8", "uint8", "int16", "uint16", "int32", "uint32", "int64", "uint64", "float16",
          "float32", "float64"]
 BITWISE = {"bit_and": numpy.bitwise_and, "bit_or": numpy.bitwise_or, "bit_xor": numpy.bitwise_xor}
-
-
-def equal(actual, expected):
-    assert numpy.array_equal(actual, expected), f"{actual}, wanted {expected}"
-
-
-def fails(call, *words, code=None):
-    try:
-        call()
-    except rondo.Error as error:
-        for word in words:
-            assert word in str(error), f"no '{word}' in: {error}"
-        assert code in (None, error.code), f"{error.code}, wanted {code}"
-        assert error.message in str(error) and (error.remedy or "") in str(error)
-        return error
-    raise AssertionError(f"no error with {words}")
 
 
 def test_the_package_stands_alone():
@@ -378,20 +359,4 @@ def test_a_schedule_of_ones_own():
     fails(lambda: rondo.from_threads(2, schedules="/nowhere"), "the schedules /nowhere cannot be read")
 
 
-def main():
-    chosen = sys.argv[1:]
-    for name, test in [item for item in globals().items() if item[0].startswith("test_")]:
-        if chosen and name not in chosen:
-            continue
-        begin = time.monotonic()
-        try:
-            test()
-        except Exception:
-            traceback.print_exc()
-            sys.exit(f"rank {RANK}: {name} failed")
-        if RANK == 0:
-            print(f"passed: {name}, {time.monotonic() - begin:.1f} s", flush=True)
-    world.finalize()
-
-
-main()
+main(globals())

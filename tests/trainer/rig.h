@@ -58,6 +58,13 @@ class Rig {
 
   /// Returns the mean loss of the global batch, equal on every rank.
   double step() {
+    double loss = step_alone();
+    strategy_.settle();
+    world_.all_reduce(&loss, &loss, 1, DataType::float64);
+    return loss;
+  }
+  /// Without what makes an asynchronous strategy wait. Returns this rank's part of the loss.
+  double step_alone() {
     const auto ranks = static_cast<std::size_t>(world_.size());
     const std::size_t rows = setup_.rows / setup_.micro_steps / ranks;
     const auto targets = static_cast<double>(setup_.rows * setup_.model.inputs);
@@ -78,8 +85,6 @@ class Rig {
     outcome = strategy_.step({.step = {taken_, setup_.rate, 1 / setup_.loss_scale},
                               .clip = setup_.clip,
                               .skip_bad = true});
-    strategy_.settle();
-    world_.all_reduce(&loss, &loss, 1, DataType::float64);
     return loss / targets;
   }
 

@@ -21,7 +21,8 @@ except ImportError as error:
                      "--no-build-isolation, or apt install python3-pybind11 first") from error
 
 SOURCES = """
-source/buffer.cc source/call.cc source/interrupt.cc source/module.cc source/request.cc source/world.cc
+source/buffer.cc source/call.cc source/interrupt.cc source/module.cc source/request.cc source/window.cc
+source/world.cc
 """.split()
 
 setuptools.setup(**package.describe(ext_modules=[package.bindings(SOURCES, pybind11.get_include())]))

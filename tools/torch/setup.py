@@ -29,7 +29,8 @@ source/backend.cc source/call.cc source/completer.cc source/lists.cc source/meet
 source/messages.cc source/module.cc source/single.cc source/tensors.cc source/work.cc
 """.split()
 BINDINGS = """
-source/buffer.cc source/call.cc source/interrupt.cc source/module.cc source/request.cc source/world.cc
+source/buffer.cc source/call.cc source/interrupt.cc source/module.cc source/request.cc source/window.cc
+source/world.cc
 """.split()   # of tools/python
 
 

@@ -143,6 +143,8 @@ std::string summaries() {
   std::string text;
   for (const StrategyInfo& row : strategies())
     text += (text.empty() ? "" : "\n") + std::string(row.name) + ": " + std::string(row.summary);
+  for (const AsynchronousInfo& row : asynchronous_strategies())
+    text += "\n" + std::string(row.name) + ": " + std::string(row.summary);
   return text;
 }
 
@@ -180,6 +182,15 @@ void list_sharing(Options& o, Reader& list) {
   StrategyOptions& strategy = o.strategy;
   list.group("Sharing the work");
   list.value("--strategy", strategy.kind, summaries());
+  list.value("--local-steps", strategy.local_steps,
+             "Steps of its own that a rank makes before it tells the others what it changed",
+             {[](const Options& all) { return all.strategy.kind == "local_sgd"; },
+              "works only with --strategy local_sgd"});
+  list.value(
+      "--staleness", strategy.staleness,
+      "hogwild, local_sgd: steps that a rank makes before it waits until a peer takes a change",
+      {[](const Options& all) { return is_asynchronous(all.strategy); },
+       "works only with --strategy hogwild or local_sgd"});
   list.mebibytes("--bucket-mb", strategy.bucket_bytes,
                  "MiB of gradients that one call sends; a layer is never cut",
                  {[](const Options& all) { return all.strategy.kind != "zero3"; },
@@ -245,9 +256,10 @@ void list_elastic(Options& o, Reader& list) {
             "Go on when ranks die, and take in processes that --join. Start it with rondorun\n"
             "--elastic. Without --checkpoint only ddp survives a death",
             {[](const Options& all) {
-               return !all.validate && all.device == "cpu" && !all.strategy.compresses();
+               return !all.validate && all.device == "cpu" && !all.strategy.compresses() &&
+                      !is_asynchronous(all.strategy);
              },
-             "does not work with --validate, --device gpu and --compress"});
+             "does not work with --validate, --device gpu, --compress, hogwild and local_sgd"});
 }
 
 void list_reports(Options& o, Reader& list) {
@@ -331,6 +343,8 @@ void finish(const Reader& reader, Options& options) {
   demand(ends_with(options.plot, ".svg"), "--plot", "needs a name that ends in .svg");
   demand(!options.validate || !strategy.compresses(), "--validate",
          "there is no formula for --compress");
+  demand(!options.validate || !is_asynchronous(strategy), "--validate",
+         "there are no formulas for hogwild and local_sgd");
   demand(!(options.rate.floor > options.rate.peak), "--minimum-rate",
          "must not be above --learning-rate, at which the cosine begins");
   reader.refuse_idle(options);

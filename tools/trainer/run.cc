@@ -137,6 +137,11 @@ std::vector<ValidationRow> Run::prove() {
     if (says) out_ << "formulas: there is none for --compress" << std::endl;
     return {};
   }
+  if (is_asynchronous(options_.strategy)) {
+    const std::string words = session_.staleness_words();
+    if (says) out_ << words << std::endl;
+    return {};
+  }
   Evidence evidence = evidence_of(session_, world_, options_, steps);
   evidence.link = link_;
   auto rows = validation_rows(evidence);

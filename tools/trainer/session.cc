@@ -9,6 +9,7 @@
 #include "tools/trainer/data/random.h"
 #include "tools/trainer/device/device.h"
 #include "tools/trainer/refuse.h"
+#include "tools/trainer/report/print.h"
 
 namespace rondo::train {
 namespace {
@@ -112,6 +113,10 @@ void Session::check_options() const {
   require(options_.checkpoint.folder.empty() || !options_.strategy.compresses(),
           "checkpoints do not save the gradients that --compress has not sent yet",
           "--checkpoint without --compress");
+  require(options_.checkpoint.folder.empty() || !is_asynchronous(options_.strategy),
+          "a checkpoint has the optimizer's state of one rank, and the ranks of " +
+              options_.strategy.kind + " differ in it",
+          "--checkpoint with ddp, zero1, zero2 or zero3");
   const std::size_t parts = static_cast<std::size_t>(world_.size()) * options_.accumulate;
   require(options_.batch >= parts,
           "a global batch of " + text(options_.batch) + " is too small for " +
@@ -143,7 +148,11 @@ StepRecord Session::step(bool asks) {
   StepRecord record{.step = position_.step + 1};
   record.rate = options_.rate.at(position_.step);
   record.loss_scale = position_.loss_scale;
-  record.loss = average(run_micro_steps(sampler_->at(position_.step)), targets_per_step(), asks);
+  const double sum = run_micro_steps(sampler_->at(position_.step));
+  // Ranks that do not wait for each other know their own losses only.
+  const bool alone = is_asynchronous(options_.strategy);
+  record.loss = alone ? sum * world_.size() / static_cast<double>(targets_per_step())
+                      : average(sum, targets_per_step(), asks);
   // Nothing is on the wire here: forward has waited for the parameters that the step before
   // gathered. Parameters that this step gathers count in the next step's record.
   record.traffic = sent() - *counted_;
@@ -282,6 +291,20 @@ Checkpoints Session::checkpoints(Hook hook) {
 
 void Session::check() {
   beside_steps([&] { check_replicas(control_, workplace(), *strategy_); });
+}
+
+std::string Session::staleness_words() {
+  const Staleness own = *strategy_->staleness();
+  std::array<std::uint64_t, 2> sums{own.changes, own.steps};
+  std::uint64_t longest = own.longest;
+  control_.all_reduce(sums);
+  control_.all_reduce(longest, ReduceOperator::max);
+  const double mean =
+      static_cast<double>(sums[1]) / static_cast<double>(std::max<std::uint64_t>(sums[0], 1));
+  return print(
+      "%s: ranks took %llu changes of peers, stale by %.2f steps on average, by %llu at most",
+      strategy_->name().c_str(), static_cast<unsigned long long>(sums[0]), mean,
+      static_cast<unsigned long long>(longest));
 }
 
 RunRecord Session::run_record() const {

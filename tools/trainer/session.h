@@ -29,6 +29,8 @@ class Session {
   double validate(std::size_t samples);
   /// Throws AgreedError if ranks do not hold the same parameters.
   void check();
+  /// Of an asynchronous strategy: how old the changes were that ranks took. Collective.
+  std::string staleness_words();
   /// `count` characters that the model writes after `prompt`; the same on every rank.
   std::string write(const std::string& prompt, std::size_t count, double temperature);
 
@@ -57,7 +59,10 @@ class Session {
   std::size_t largest_batch() const;
   std::size_t targets_per_step() const { return options_.batch * options_.block; }
   Workplace workplace() { return {world_, layout(), *optimizer_, ledger_, watch_}; }
-  Traffic sent() const { return machine().traffic(world_); }
+  Traffic sent() const {
+    // modulo 2^64: the sum
+    return machine().traffic(world_) - (Traffic{} - strategy_->asynchronous_traffic());
+  }
   double run_micro_steps(const std::vector<std::size_t>& numbers);
   template <class Work>
   void beside_steps(Work work);

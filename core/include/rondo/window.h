@@ -20,15 +20,18 @@
 // - One thread at a time uses a window. Another one may use the communicator meanwhile. A group does
 //   not defer these calls.
 // - Waits end as all others do: with an Error that names the peer, at the latest after RONDO_TIMEOUT.
-//   A failure fails the windows of the same communicator.
+//   abort() of the communicator ends them, too.
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <ranges>
 #include <span>
+#include <string>
 #include <type_traits>
 
+#include "rondo/traffic.h"
 #include "rondo/work.h"
 
 namespace rondo {
@@ -38,6 +41,12 @@ class Communicator;
 namespace detail {
 class OneSided;
 }
+
+/// A number that a peer signals.
+struct Signal {
+  int peer = 0;
+  int signal = 0;
+};
 
 /// A handle that can be moved. Errors are those of rondo.h's calls; a place outside a peer's block is
 /// Error{invalid_argument}.
@@ -55,6 +64,9 @@ class Window {
   Window& operator=(Window&&) = delete;
   explicit operator bool() const { return calls_ != nullptr; }
 
+  /// What this rank has put, and sent in answer to its peers. Bytes that it gets directly count
+  /// nowhere. See rondo/traffic.h.
+  Traffic traffic() const;
   /// The size of a rank's block.
   std::size_t bytes(int rank) const;
 
@@ -73,6 +85,8 @@ class Window {
   void signal(int peer, int signal = 0);
   /// Waits until so many signals have come that no wait has taken, and takes them.
   void wait_signal(int peer, int signal = 0, std::size_t count = 1);
+  /// Waits until one of these has come, takes it, and returns which. There is at least one.
+  std::size_t wait_any(std::span<const Signal> wanted);
   /// Takes them if they have come; else false.
   bool test_signal(int peer, int signal = 0, std::size_t count = 1);
 
@@ -83,6 +97,9 @@ class Window {
   void fence();
   /// Collective: fence(), and the end of the window. Then the memory may be freed.
   void close();
+
+  /// Ends this window's calls on every rank, with Error{aborted}. Any thread.
+  void abort(const std::string& reason = {}) noexcept;
 
   template <std::ranges::contiguous_range Values>
   void put(const Values& source, int peer, std::size_t first = 0) {

@@ -15,10 +15,10 @@ If this package was built for PyTorch (pip install --no-build-isolation ./tools/
 torch.distributed.init_process_group("rondo") needs no import of rondo.
 """
 
-from rondo._rondo import (Communicator, Error, Group, Memory, Work, allocate, from_environment,
-                          from_threads, from_unique_id, make_unique_id, version)
+from rondo._rondo import (Communicator, Error, Group, Memory, Window, Work, allocate,
+                          from_environment, from_threads, from_unique_id, make_unique_id, version)
 
-__all__ = ["Communicator", "Error", "Group", "Memory", "Work", "allocate", "empty",
+__all__ = ["Communicator", "Error", "Group", "Memory", "Window", "Work", "allocate", "empty",
            "from_environment", "from_threads", "from_unique_id", "group", "make_unique_id",
            "version"]
 __version__ = version()

@@ -47,6 +47,25 @@ inline constexpr const char* scan =
 op: one of all_reduce()'s, except "avg". output None: in place. accumulate, reproducible: as all_reduce().)";
 inline constexpr const char* exclusive_scan =
     R"(As scan(), but over the ranks below this one. Rank 0's output is not touched.)";
+inline constexpr const char* window =
+    R"(One-sided calls: memory of each rank that its peers write and read, without a call of its own.
+
+Window(communicator, array) is collective. Each rank gives an array of its own, of any size, in which
+others put and from which they get. Arrays of rondo.empty() are reached directly by ranks of the same
+machine. Close it, or use it in a `with` block: a window that is dropped ends its peers' calls.)";
+inline constexpr const char* put =
+    R"(Copies array into a peer's block, from element `first` on. Returns when array may change again.
+
+signal: gives the peer that signal once the bytes have arrived.)";
+inline constexpr const char* get =
+    R"(Fills array from a peer's block, from element `first` on. Returns array.)";
+inline constexpr const char* signal =
+    R"(Tells a peer that all earlier puts of this rank to it have arrived. Signals have numbers 0 to 255.)";
+inline constexpr const char* wait_signal =
+    R"(Waits until `count` signals have come that no wait has taken, and takes them.)";
+inline constexpr const char* flush =
+    R"(Returns when all earlier puts of this rank have arrived, at one peer or at all.)";
+inline constexpr const char* close = R"(Collective: fence(), and the end of the window.)";
 inline constexpr const char* all_to_all =
     R"(Block j of input goes to rank j; block j of output comes from rank j. Returns output.
 

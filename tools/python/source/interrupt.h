@@ -6,6 +6,8 @@
 // waits.
 #pragma once
 
+#include <pybind11/pybind11.h>
+
 #include "rondo/rondo.h"
 
 namespace rondo_python {
@@ -33,5 +35,22 @@ class Interruptible {
   const Interruptible* around_ = nullptr;
   bool watched_;
 };
+
+/// Called after an Interruptible is made: for signals that came before it.
+inline void heed_signals() {
+  if (PyErr_CheckSignals() != 0) throw pybind11::error_already_set();
+}
+
+/// Runs `body` without Python's lock. A KeyboardInterrupt wins over the error that it caused.
+template <class Body>
+void waiting(const Body& body) {
+  try {
+    const pybind11::gil_scoped_release unlocked;
+    body();
+  } catch (const rondo::Error&) {
+    if (PyErr_CheckSignals() != 0) throw pybind11::error_already_set();
+    throw;
+  }
+}
 
 }  // namespace rondo_python

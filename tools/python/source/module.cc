@@ -14,6 +14,7 @@
 #include "rondo/memory.h"
 #include "tools/python/source/documents.h"
 #include "tools/python/source/interrupt.h"
+#include "tools/python/source/window.h"
 #include "tools/python/source/world.h"
 
 namespace rondo_python {
@@ -319,6 +320,7 @@ PYBIND11_MODULE(_rondo, module) {
   rondo_python::define_errors(module);
   rondo_python::define_work(module);
   rondo_python::define_world(module);
+  rondo_python::define_window(module);
   rondo_python::define_meetings(module);
   rondo_python::define_memory(module);
   module.def("version", &rondo::version, "rondo's version, \"MAJOR.MINOR.PATCH\".");

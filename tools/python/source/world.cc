@@ -34,23 +34,6 @@ bool interpreter_ends() {
 #endif
 }
 
-/// Called after an Interruptible is made: for signals that came before it.
-void heed_signals() {
-  if (PyErr_CheckSignals() != 0) throw py::error_already_set();
-}
-
-/// Runs `body` without Python's lock. A KeyboardInterrupt wins over the error that it caused.
-template <class Body>
-void waiting(const Body& body) {
-  try {
-    const py::gil_scoped_release unlocked;
-    body();
-  } catch (const rondo::Error&) {
-    if (PyErr_CheckSignals() != 0) throw py::error_already_set();
-    throw;
-  }
-}
-
 /// Has an Interruptible for each communicator of a group.
 class InterruptibleGroup {
  public:

@@ -23,6 +23,13 @@ constexpr std::array strategy_table{
                  "parameters are sharded, too: gathered layer by layer, then released"},
 };
 
+constexpr std::array asynchronous_table{
+    AsynchronousInfo{
+        "hogwild", false,
+        "as ddp, but ranks do not wait: each puts what its step changed to the others"},
+    AsynchronousInfo{"local_sgd", true, "the same after every --local-steps steps of its own"},
+};
+
 void check_types(const StrategyOptions& options, bool on_device) {
   const bool narrow = options.precision != Precision::float32;
   const bool narrow_wire = options.wire != Precision::float32;
@@ -40,11 +47,25 @@ void check_types(const StrategyOptions& options, bool on_device) {
           "without --precision, --wire and --compress, or --device cpu");
 }
 
+void check_asynchronous(const StrategyOptions& options, bool on_device) {
+  require(!on_device && options.precision == Precision::float32 &&
+              options.wire == Precision::float32 && !options.compresses() &&
+              !options.sync_every_micro_step,
+          options.kind + " puts float32 changes between CPUs",
+          "without --device gpu, --precision, --wire, --compress and --sync-every-micro-step");
+  require(options.local_steps >= 1 && options.staleness >= 1,
+          "--local-steps and --staleness count from 1", "--local-steps 8 --staleness 4");
+}
+
 const StrategyInfo& checked(const StrategyOptions& options, const Machine& machine) {
   check_types(options, machine.is_device());
+  if (is_asynchronous(options)) {
+    check_asynchronous(options, machine.is_device());
+    return strategy_table.front();
+  }
   std::string known;
   for (const StrategyInfo& row : strategies()) {
-    known += (known.empty() ? "" : ", ") + std::string(row.name);
+    known += std::string(row.name) + ", ";
     if (row.name != options.kind) continue;
     if (!row.shards_state) return row;
     require(!options.compresses(), options.kind + " does not compress gradients", "--strategy ddp");
@@ -56,7 +77,7 @@ const StrategyInfo& checked(const StrategyOptions& options, const Machine& machi
             "--strategy zero2, which sends in every micro-step");
     return row;
   }
-  refuse("there is no strategy '" + options.kind + "'", "one of: " + known);
+  refuse("there is no strategy '" + options.kind + "'", "one of: " + known + "hogwild, local_sgd");
 }
 
 Partition partition_of(const StrategyInfo& row, const Workplace& place,
@@ -70,11 +91,19 @@ Partition partition_of(const StrategyInfo& row, const Workplace& place,
 }  // namespace
 
 std::span<const StrategyInfo> strategies() { return strategy_table; }
+std::span<const AsynchronousInfo> asynchronous_strategies() { return asynchronous_table; }
+bool is_asynchronous(const StrategyOptions& options) {
+  return std::ranges::find(asynchronous_table, options.kind, &AsynchronousInfo::name) !=
+         asynchronous_table.end();
+}
 
 Strategy::Strategy(const Workplace& place, const StrategyOptions& options)
     : info_(checked(options, place.machine())),
-      place_(place),
       options_(options),
+      world_(place.world),
+      alone_(is_asynchronous(options) ? std::move(Communicator::from_threads(1).front())
+                                      : Communicator()),
+      place_{alone_ ? alone_ : world_, place.layout, place.optimizer, place.ledger, place.watch},
       partition_(partition_of(info_, place, options)),
       parameters_(place_, partition_, options_, info_),
       gradients_(place_, partition_, options_, info_) {
@@ -86,20 +115,26 @@ Strategy::Strategy(const Workplace& place, const StrategyOptions& options)
   }
   for (std::size_t state = 0; state < place.optimizer.states(); ++state)
     states_.emplace_back(place.ledger, Use::optimizer, size);
+  if (!alone_) return;
+  const bool several =
+      std::ranges::find(asynchronous_table, options.kind, &AsynchronousInfo::name)->has_local_steps;
+  exchange_.emplace(world_, place.ledger, place.layout.size(),
+                    Asynchronous::Pace{several ? options.local_steps : 1, options.staleness});
 }
 
 void Strategy::start(std::uint64_t seed) {
-  scalars_ = place_.world.dup();
+  scalars_ = world_.dup();
   for (std::size_t unit = 0; unit < place_.layout.units().size(); ++unit) {
     const Unit& row = place_.layout.unit(unit);
     std::vector<float> values(row.size);
-    if (place_.world.rank() == 0) start_values(row, seed, values);
+    if (world_.rank() == 0) start_values(row, seed, values);
     {
       const auto scope = place_.watch.in(Phase::communication);
-      place_.world.broadcast(values.data(), values.data(), values.size(), DataType::float32, 0);
+      world_.broadcast(values.data(), values.data(), values.size(), DataType::float32, 0);
     }
     adopt(unit, values);
   }
+  if (exchange_) exchange_->start(replica_parts());
 }
 
 void Strategy::adopt(std::size_t unit, std::span<const float> values) {
@@ -146,6 +181,10 @@ StepOutcome Strategy::step(const StepRequest& request) {
     });
     publish(segment);
   }
+  if (exchange_) {
+    const auto waiting = place_.watch.in(Phase::communication);
+    exchange_->after_step(replica_parts());
+  }
   whole_ = true;
   return {norm, false};
 }
@@ -188,8 +227,27 @@ void Strategy::publish(std::size_t segment) {
   parameters_.own_changed(segment);
 }
 
-std::vector<Range> Strategy::shards() {
+Asynchronous::Replica Strategy::replica_parts() {
+  Asynchronous::Replica parts;
+  for (std::size_t segment = 0; segment < partition_.segments().size(); ++segment)
+    parts.push_back(master(segment));
+  return parts;
+}
+
+void Strategy::settle() {
   parameters_.settle();
+  if (!exchange_) return;
+  const auto waiting = place_.watch.in(Phase::communication);
+  exchange_->settle(replica_parts());
+}
+
+std::optional<Staleness> Strategy::staleness() const {
+  if (!exchange_) return std::nullopt;
+  return exchange_->staleness();
+}
+
+std::vector<Range> Strategy::shards() {
+  settle();
   return shards_now();
 }
 

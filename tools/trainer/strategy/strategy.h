@@ -20,10 +20,12 @@
 #pragma once
 
 #include <cstddef>
+#include <optional>
 #include <span>
 #include <string_view>
 #include <vector>
 
+#include "tools/trainer/strategy/asynchronous.h"
 #include "tools/trainer/strategy/gradients.h"
 #include "tools/trainer/strategy/parameters.h"
 
@@ -48,7 +50,7 @@ class Strategy {
   /// exclude each other.
   Strategy(const Workplace& place, const StrategyOptions& options);
 
-  std::string_view name() const { return info_.name; }
+  const std::string& name() const { return options_.kind; }
   /// Rank 0's start values for every unit, broadcast. Called once, before anything else.
   void start(std::uint64_t seed);
 
@@ -71,7 +73,7 @@ class Strategy {
   /// ranges of the flat model (gradients empty). All ranks together cover every element. Without
   /// sharding every rank has all: writes_shards() says which one saves it.
   std::vector<Range> shards();
-  bool writes_shards() const { return info_.shards_state || place_.world.rank() == 0; }
+  bool writes_shards() const { return info_.shards_state || world_.rank() == 0; }
   /// The same where the communicator may have failed. Local. They are the state of the last complete
   /// step as long as is_whole().
   std::vector<Range> shards_now();
@@ -88,7 +90,10 @@ class Strategy {
 
   /// Waits until this rank's communication is complete, for example parameters that are gathered
   /// while the next step begins. Used before counting and measuring. Collective.
-  void settle() { parameters_.settle(); }
+  void settle();
+  /// Of asynchronous strategies: the changes of peers that this rank has taken, and what it sent.
+  std::optional<Staleness> staleness() const;
+  Traffic asynchronous_traffic() const { return exchange_ ? exchange_->traffic() : Traffic(); }
   /// Elements of padding sent in each pass over the model. With them all ranks have blocks of the
   /// same size.
   std::size_t padding() const { return partition_.padding(); }
@@ -110,9 +115,14 @@ class Strategy {
   /// Shows the changes to the other ranks.
   void publish(std::size_t segment);
 
+  /// Float32 parameters of this rank, all of them.
+  Asynchronous::Replica replica_parts();
+
   const StrategyInfo& info_;
-  Workplace place_;
   StrategyOptions options_;
+  Communicator& world_;
+  Communicator alone_;  ///< asynchronous: the world in which this rank computes
+  Workplace place_;
   Communicator scalars_{};  ///< for the norm; made by start(), as nothing before it is collective
   Partition partition_;     ///< one rank's where nothing is sharded
   Parameters parameters_;
@@ -120,6 +130,7 @@ class Strategy {
   Array<float> master_{};  ///< 16 bits only
   Array<float> run_{};     ///< 16 bits only: gradients widened for the optimizer, piece by piece
   std::vector<Array<float>> states_{};
+  std::optional<Asynchronous> exchange_{};
   bool whole_ = true;
 };
 

@@ -27,6 +27,8 @@ struct StrategyOptions {
   bool overlap = true;                       ///< communicate while backward goes on
   double top_k = 0;                          ///< share of a bucket's gradients sent; 0: all of them
   bool quantized = false;                    ///< gradients are sent as 8-bit numbers
+  std::size_t local_steps = 8;               ///< local_sgd: between two changes that a rank sends
+  std::size_t staleness = 4;  ///< asynchronous: steps that a rank makes before a peer takes one
 
   /// What is not sent yet is kept for the next step.
   bool compresses() const { return top_k > 0 || quantized; }
@@ -43,6 +45,15 @@ struct StrategyInfo {
 
 /// The one table; tests walk it.
 std::span<const StrategyInfo> strategies();
+
+/// Those whose ranks do not wait for each other (strategy/asynchronous.h). Their sharding is ddp's.
+struct AsynchronousInfo {
+  std::string_view name;
+  bool has_local_steps;  ///< else each step's change is sent
+  std::string_view summary;
+};
+std::span<const AsynchronousInfo> asynchronous_strategies();
+bool is_asynchronous(const StrategyOptions& options);
 
 /// The objects that a strategy uses. All of them outlive it.
 struct Workplace {

@@ -1,0 +1,157 @@
+#include "tools/trainer/strategy/asynchronous.h"
+
+#include <algorithm>
+#include <cstring>
+
+namespace rondo::train {
+
+Asynchronous::Asynchronous(Communicator& world, Ledger& ledger, std::size_t count, const Pace& pace)
+    : world_(world),
+      count_(count),
+      pace_(pace),
+      places_(ledger, Use::buckets,
+              static_cast<std::size_t>(world.size()) * (header_floats + count)),
+      changes_(ledger, Use::buckets,
+               static_cast<std::size_t>(world.size()) * (header_floats + count)),
+      base_(ledger, Use::compensation, count),
+      peers_(static_cast<std::size_t>(world.size())) {}
+
+void Asynchronous::start(const Replica& replica) {
+  const std::size_t length = header_floats + count_;
+  for (std::size_t peer = 0; peer < peers_.size(); ++peer) {
+    peers_[peer].place = places_.span().subspan(peer * length, length);
+    peers_[peer].change = changes_.span().subspan(peer * length, length);
+  }
+  float* to = base_.data();
+  for (const std::span<float> part : replica) to = std::copy(part.begin(), part.end(), to);
+  window_.emplace(world_, places_.data(), places_.span().size_bytes());
+}
+
+void Asynchronous::after_step(const Replica& replica) {
+  ++step_;
+  settled_ = false;
+  if (step_ % pace_.local_steps == 0) add_changes(replica);
+  exchange(replica);
+  const auto is_late = [&](const Peer& peer) {
+    return is_behind(peer) && step_ - peer.since() >= pace_.staleness;
+  };
+  for (int late = find(is_late); late >= 0; late = find(is_late)) {
+    wait_for_any(late, replica);
+    exchange(replica);  // what came before it must not get older
+  }
+}
+
+/// Of what this rank has changed, every replica keeps the P-th part.
+void Asynchronous::add_changes(const Replica& replica) {
+  const float share = 1.0F / static_cast<float>(peers_.size());
+  const Peer& own = peers_[static_cast<std::size_t>(rank())];
+  float* base = base_.data();
+  float* change = own.change.data() + header_floats;
+  for (const std::span<float> part : replica) {
+    for (std::size_t i = 0; i < part.size(); ++i) {
+      change[i] = (part[i] - base[i]) * share;
+      base[i] += change[i];
+      part[i] = base[i];
+    }
+    base += part.size();
+    change += part.size();
+  }
+  for (Peer& peer : peers_) {
+    if (&peer == &own) continue;
+    for (std::size_t i = header_floats; i < peer.change.size(); ++i)
+      peer.change[i] += own.change[i];
+    if (!peer.is_due) peer.due_since = step_;
+    peer.is_due = true;
+  }
+}
+
+void Asynchronous::exchange(const Replica& replica) {
+  for (int peer = 0; peer < world_.size(); ++peer) {
+    if (peer == rank()) continue;
+    if (window_->test_signal(peer, freed)) note_freed(peer);
+    send(peer);
+    if (window_->test_signal(peer, arrived)) take(peer, replica);
+  }
+}
+
+/// Whoever waits here goes on taking: its peers may wait for that.
+void Asynchronous::wait_for_any(int late, const Replica& replica) {
+  std::vector<Signal> all;
+  for (int i = 0; i < world_.size(); ++i) {
+    const int peer = (late + i) % world_.size();
+    if (peer == rank()) continue;
+    all.insert(all.end(), {{peer, freed}, {peer, arrived}, {peer, done}});
+  }
+  const Signal came = all[window_->wait_any(all)];
+  if (came.signal == freed) note_freed(came.peer);
+  if (came.signal == arrived) take(came.peer, replica);
+  if (came.signal == done) peers_[static_cast<std::size_t>(came.peer)].is_done = true;
+}
+
+void Asynchronous::note_freed(int by) {
+  Peer& peer = peers_[static_cast<std::size_t>(by)];
+  peer.is_free = true;
+  send(by);
+}
+
+template <class IsLate>
+int Asynchronous::find(IsLate is_late) const {
+  for (int peer = 0; peer < world_.size(); ++peer)
+    if (peer != rank() && is_late(peers_[static_cast<std::size_t>(peer)])) return peer;
+  return -1;
+}
+
+void Asynchronous::send(int to) {
+  Peer& peer = peers_[static_cast<std::size_t>(to)];
+  if (!peer.is_due || !peer.is_free) return;
+  const Header header{step_, peer.seen};
+  std::memcpy(peer.change.data(), &header, sizeof header);
+  window_->put_signal(peer.change, to, static_cast<std::size_t>(rank()) * peer.change.size(),
+                      arrived);
+  std::ranges::fill(peer.change, 0.0F);
+  peer.is_due = false;
+  peer.is_free = false;
+  peer.sent_since = peer.due_since;
+}
+
+void Asynchronous::take(int from, const Replica& replica) {
+  Peer& peer = peers_[static_cast<std::size_t>(from)];
+  Header header{};
+  std::memcpy(&header, peer.place.data(), sizeof header);
+  const float* change = peer.place.data() + header_floats;
+  float* base = base_.data();
+  for (const std::span<float> part : replica) {
+    for (std::size_t i = 0; i < part.size(); ++i) {
+      part[i] += change[i];
+      base[i] += change[i];
+    }
+    base += part.size();
+    change += part.size();
+  }
+  window_->signal(from, freed);
+  peer.seen = header.step;
+  const std::uint64_t stale = step_ - header.seen;
+  ++staleness_.changes;
+  staleness_.steps += stale;
+  staleness_.longest = std::max(staleness_.longest, stale);
+}
+
+void Asynchronous::settle(const Replica& replica) {
+  if (settled_) return;
+  add_changes(replica);
+  exchange(replica);
+  for (int late = find(is_behind); late >= 0; late = find(is_behind)) wait_for_any(late, replica);
+  // All that this rank has sent is taken. Until the others can say so, too, it takes theirs.
+  for (int peer = 0; peer < world_.size(); ++peer)
+    if (peer != rank()) window_->signal(peer, done);
+  const auto is_busy = [](const Peer& peer) { return !peer.is_done; };
+  for (int late = find(is_busy); late >= 0; late = find(is_busy)) wait_for_any(late, replica);
+  for (Peer& peer : peers_) peer.is_done = false;
+  // The sums were rounded in different orders.
+  for (const std::span<float> part : replica) world_.broadcast(part, 0);
+  float* to = base_.data();
+  for (const std::span<float> part : replica) to = std::copy(part.begin(), part.end(), to);
+  settled_ = true;
+}
+
+}  // namespace rondo::train
