@@ -31,6 +31,7 @@
 //   exact.reproducible = true;
 //   world.all_reduce(values, exact);
 //
+// Memory that peers write and read by one-sided calls is a rondo::Window (rondo/window.h).
 // An operator of your own, on elements of your own, is a rondo::Operator (rondo/operator.h).
 //
 // Rules for every call:
@@ -69,6 +70,7 @@
 #include "rondo/traffic.h"
 #include "rondo/typed.h"
 #include "rondo/types.h"
+#include "rondo/window.h"
 #include "rondo/work.h"
 
 namespace rondo {
