@@ -49,6 +49,12 @@ def bench_programs(jobs):
         jobs.measured(3, f"{name}_perf", "-b", "8", "-e", "512K", "-f", "256", "-n", "1", "-w", "1")
 
 
+def windows(jobs):
+    """one_sided_perf compares every byte itself."""
+    jobs.start(3, jobs.program("one_sided_perf"), "-b", "8", "-e", "512K", "-f", "256", "-n", "1", "--memory",
+               "ordinary").require_success()
+
+
 def odd_sizes(jobs):
     """Sizes around that of slots, with elements that are not aligned."""
     jobs.measured(2, "sendrecv_perf", "-b", "65530", "-e", "65540", "-i", "1", "-d", "uint8", "-n",
