@@ -1,4 +1,4 @@
-// Dependants: communicators that a failure of this one ends, too: those of its windows.
+// Dependants: communicators that abort() of this one ends, too: those of its windows.
 #pragma once
 
 #include <memory>

@@ -1,15 +1,18 @@
 // One-sided calls, as the rank makes them. How it serves its peers: one_sided_serve.cc.
 #include "core/communicator/one_sided.h"
 
+#include <algorithm>
 #include <cstring>
 #include <utility>
+
+#include "core/communicator/one_sided_direct.h"
+#include "core/memory/windows.h"
 
 namespace rondo::detail {
 namespace {
 
 /// Requests to one peer that may wait to be sent. Beyond, a call waits.
 constexpr std::size_t most_outgoing = 64;
-constexpr std::uint32_t counters_window = 0;
 
 const Call barrier_call{.collective = Collective::barrier};
 
@@ -18,34 +21,64 @@ const Call barrier_call{.collective = Collective::barrier};
 OneSided::OneSided(std::shared_ptr<CommunicatorState> state)
     : state_(std::move(state)),
       blocks_(*state_),
-      counters_(
-          allocate(static_cast<std::size_t>(state_->size()) * signals * sizeof(std::uint64_t))),
+      counters_(Windows::allocate(Windows::of_process(), counters_bytes(state_->size()))),
       taken_(static_cast<std::size_t>(state_->size()) * signals),
       peers_(static_cast<std::size_t>(state_->size())) {
-  {
-    const Progress::Lock lock(state_->progress());
-    state_->engine().set_service(this);
-  }
-  add_window(counters_.data(), counters_.size());
+  const Progress::Lock lock(state_->progress());
+  state_->engine().set_service(this);
+}
+
+std::shared_ptr<OneSided> OneSided::open(std::shared_ptr<CommunicatorState> state) {
+  // Made before it can fail: its destructor takes it out of the engine.
+  auto calls = std::make_shared<OneSided>(std::move(state));
+  calls->add_counters();
+  return calls;
 }
 
 OneSided::~OneSided() {
   if (!state_->is_own()) return;
-  if (!closed_) state_->abort("a window was destroyed before it was closed");
+  if (!is_over()) state_->abort("a window was destroyed before it was closed");
   const Progress::Lock lock(state_->progress());
   // No operation may be left that uses what is destroyed here.
   while (!closed_ && !state_->engine().idle()) state_->progress().look();
+  if (!closed_) take_blocks_away();
+  end(std::make_exception_ptr(closed_error()));
   state_->engine().set_service(nullptr);
 }
 
-std::uint32_t OneSided::add_window(void* memory, std::size_t bytes) {
-  if (bytes > 0 && memory == nullptr)
-    throw Error(ErrorCode::invalid_argument, "the block of a window is null",
-                {.rank = rank(), .remedy = "pass memory, or 0 bytes"});
-  const std::uint32_t number = blocks_.add(memory, bytes);
-  if (blocks_.needs_messages()) state_->progress().carry_on_in_background();
-  state_->call(barrier_call, nullptr, nullptr);  // peers may now write to it
-  return number;
+void OneSided::check_block(const void* memory, std::size_t bytes, int rank) {
+  if (bytes == 0 || memory != nullptr) return;
+  throw Error(ErrorCode::invalid_argument, "the block of a window is null",
+              {.rank = rank, .remedy = "pass memory, or 0 bytes"});
+}
+
+/// A rank that cannot have it tells the others why.
+std::uint32_t OneSided::add_window(void* memory, std::size_t bytes,
+                                   const std::shared_ptr<void>& owner) {
+  try {
+    const std::uint32_t number = blocks_.add(memory, bytes, owner);
+    if (blocks_.needs_messages()) state_->progress().carry_on_in_background();
+    state_->call(barrier_call, nullptr, nullptr);  // peers may now write to it
+    return number;
+  } catch (const Error& error) {
+    state_->end_with(error);
+    throw;
+  }
+}
+
+Error OneSided::closed_error() const {
+  return Error(ErrorCode::invalid_usage, "this window was closed",
+               {.rank = rank(), .remedy = "make a new one"});
+}
+
+void OneSided::require_usable() {
+  if (closed_) throw closed_error();
+  state_->require_usable();
+}
+
+bool OneSided::is_over() {
+  const Progress::Lock lock(state_->progress());
+  return closed_ || state_->is_finalized();
 }
 
 void OneSided::remove_window(std::uint32_t number) {
@@ -61,38 +94,16 @@ void OneSided::check_peer(int peer) const {
               {.rank = rank(), .remedy = "name a rank of the window's communicator"});
 }
 
-void OneSided::check_signal(int signal) const {
-  if (signal >= 0 && signal < static_cast<int>(signals)) return;
-  throw Error(ErrorCode::invalid_argument, "signal " + std::to_string(signal) + " does not exist",
-              {.rank = rank(), .remedy = "use numbers from 0 to " + std::to_string(signals - 1)});
-}
-
-std::atomic_ref<std::uint64_t> OneSided::counter(std::byte* counters, int from, int signal) {
-  static_assert(std::atomic_ref<std::uint64_t>::is_always_lock_free, "shared between processes");
-  const std::size_t at =
-      static_cast<std::size_t>(from) * signals + static_cast<std::size_t>(signal);
-  return std::atomic_ref(reinterpret_cast<std::uint64_t*>(counters)[at]);
-}
-
-// Relaxed: only this rank takes. Acquire pairs with the release of give_signal() and complete().
-bool OneSided::take(int peer, int signal, std::size_t count) {
-  std::uint64_t& taken =
-      taken_[static_cast<std::size_t>(peer) * signals + static_cast<std::size_t>(signal)];
-  if (own_counter(peer, signal).load(std::memory_order_acquire) - taken < count) return false;
-  taken += count;
-  return true;
-}
-
 OneSided::Part OneSided::put(const WindowPlace& to, const void* source, std::optional<int> signal) {
   check_peer(to.peer);
   if (signal) check_signal(*signal);
   std::byte* here = nullptr;
   {
     const Progress::Lock lock(state_->progress());
-    state_->require_usable();
+    require_usable();
     here = checked_part(to, source).here;
     if (here == nullptr && to.bytes > 0) {
-      wait_for_room(to.peer);
+      wait_for_room(to.peer, "put");
       at(to.peer).unflushed = true;
       const Part rest = post(to.peer,
                              {.offset = to.offset,
@@ -104,7 +115,10 @@ OneSided::Part OneSided::put(const WindowPlace& to, const void* source, std::opt
       return rest;
     }
   }
-  if (to.bytes > 0) std::memcpy(here, source, to.bytes);
+  if (to.bytes > 0) {
+    const DirectWork work(*this, to.peer);
+    std::memmove(here, source, to.bytes);  // a rank may put into its own block what lies in it
+  }
   if (to.peer != rank()) {
     ++direct_.messages;
     direct_.payload_bytes += to.bytes;
@@ -118,24 +132,27 @@ OneSided::Part OneSided::get(const WindowPlace& from, void* destination) {
   std::byte* here = nullptr;
   {
     const Progress::Lock lock(state_->progress());
-    state_->require_usable();
+    require_usable();
     here = checked_part(from, destination).here;
     if (here == nullptr && from.bytes > 0) {
-      wait_for_room(from.peer);
+      wait_for_room(from.peer, "get");
       const Part whole = std::make_shared<Operation>();
       whole->reopen();
+      post(from.peer,
+           {.offset = from.offset, .bytes = from.bytes, .window = from.window, .kind = Kind::get},
+           nullptr);
       Peer& peer = at(from.peer);
       peer.gets.push_back({static_cast<std::byte*>(destination), from.bytes, whole});
       peer.replies_to_gets.push_back(true);
       ++gets_;
-      post(from.peer,
-           {.offset = from.offset, .bytes = from.bytes, .window = from.window, .kind = Kind::get},
-           nullptr);
       state_->progress().look();
       return whole;
     }
   }
-  if (from.bytes > 0) std::memcpy(destination, here, from.bytes);
+  if (from.bytes > 0) {
+    const DirectWork work(*this, from.peer);
+    std::memmove(destination, here, from.bytes);
+  }
   return nullptr;
 }
 
@@ -160,104 +177,36 @@ Traffic OneSided::traffic() const {
   return all;
 }
 
-void OneSided::signal(int peer, int signal) {
-  check_peer(peer);
-  check_signal(signal);
+void OneSided::finish(const Part& part, int peer) {
+  if (part == nullptr) return;
   const Progress::Lock lock(state_->progress());
-  state_->require_usable();
-  const std::byte* const direct = blocks_.part_of(counters_window, peer, 0, 0).here;
-  if (direct != nullptr && !at(peer).unflushed) return give_signal(peer, signal);
-  wait_for_room(peer);
-  post(peer, {.signal = static_cast<std::int16_t>(signal), .kind = Kind::signal}, nullptr);
-  state_->progress().look();
-}
-
-/// Release: the peer that loads the counter with acquire in take() sees the bytes that were put.
-void OneSided::give_signal(int peer, int signal) {
-  std::byte* const counters = blocks_.part_of(counters_window, peer, 0, 0).here;
-  counter(counters, rank(), signal).fetch_add(1, std::memory_order_release);
-  if (peer != rank()) state_->connections().direct()->wake(peer);
-}
-
-void OneSided::wait_signal(int peer, int signal, std::size_t count) {
-  check_peer(peer);
-  check_signal(signal);
-  const Progress::Lock lock(state_->progress());
-  state_->require_usable();
-  await({peer, "wait_signal", signal}, [&] { return !take(peer, signal, count); });
-}
-
-std::size_t OneSided::wait_any(std::span<const Signal> wanted) {
-  if (wanted.empty())
-    throw Error(ErrorCode::invalid_argument, "a wait for none of no signals does not end",
-                {.rank = rank(), .remedy = "name at least one"});
-  for (const Signal& each : wanted) {
-    check_peer(each.peer);
-    check_signal(each.signal);
-  }
-  const Progress::Lock lock(state_->progress());
-  state_->require_usable();
-  std::size_t which = 0;
-  await({wanted.front().peer, "wait_any", wanted.front().signal}, [&] {
-    for (which = 0; which < wanted.size(); ++which)
-      if (take(wanted[which].peer, wanted[which].signal, 1)) return false;
-    return true;
-  });
-  return which;
-}
-
-bool OneSided::test_signal(int peer, int signal, std::size_t count) {
-  check_peer(peer);
-  check_signal(signal);
-  const Progress::Lock lock(state_->progress());
-  state_->require_usable();
-  if (take(peer, signal, count)) return true;
-  state_->progress().look();
-  state_->require_usable();
-  return take(peer, signal, count);
-}
-
-template <class Pending>
-void OneSided::await(const Wait& wait, Pending is_pending) {
-  if (!is_pending()) return;
-  struct Waiting {
-    explicit Waiting(std::optional<Wait>& what) : what(what) {}
-    ~Waiting() { what.reset(); }
-    Waiting(const Waiting&) = delete;
-    Waiting& operator=(const Waiting&) = delete;
-    std::optional<Wait>& what;
-  };
-  wait_ = wait;
-  const Waiting waiting(wait_);
-  state_->progress().drive_while([&] {
-    state_->require_usable();
-    return is_pending();
-  });
+  await({"put", peer}, [&] { return !part->is_done(); });
+  if (part->error) std::rethrow_exception(part->error);
 }
 
 void OneSided::flush(int peer) {
   check_peer(peer);
   const Progress::Lock lock(state_->progress());
-  state_->require_usable();
+  require_usable();
   ask_to_flush(peer);
-  await({peer, "flush"}, [&] { return at(peer).flushes > 0; });
+  await({"flush", peer}, [&] { return !is_flushed(peer); });
 }
 
 void OneSided::flush() {
   const Progress::Lock lock(state_->progress());
-  state_->require_usable();
+  require_usable();
   for (int peer = 0; peer < state_->size(); ++peer) ask_to_flush(peer);
   for (int peer = 0; peer < state_->size(); ++peer)
-    await({peer, "flush"}, [&] { return at(peer).flushes > 0; });
+    await({"flush", peer}, [&] { return !is_flushed(peer); });
 }
 
 void OneSided::ask_to_flush(int peer) {
-  Peer& asked = at(peer);
-  if (!std::exchange(asked.unflushed, false)) return;
-  wait_for_room(peer);
-  ++asked.flushes;
-  asked.replies_to_gets.push_back(false);
+  if (!at(peer).unflushed) return;
+  wait_for_room(peer, "flush");
   post(peer, {.kind = Kind::flush}, nullptr);
+  at(peer).replies_to_gets.push_back(false);
+  ++at(peer).flushes;
+  at(peer).unflushed = false;
 }
 
 void OneSided::fence() {
@@ -273,7 +222,10 @@ void OneSided::close() {
 
 void OneSided::leave() {
   if (closed_) return;
-  closed_ = true;
+  {
+    const Progress::Lock lock(state_->progress());
+    closed_ = true;  // nobody is served any more
+  }
   state_->finalize();
 }
 
@@ -299,25 +251,42 @@ OneSided::Part OneSided::post(int peer, Request request, const void* bytes) {
     send_copy(peer, nullptr, bytes, count);
     return nullptr;
   }
-  return submit(peer, true, bytes, nullptr, count);
+  return send(peer, {}, bytes, count);
 }
 
 void OneSided::send_copy(int peer, const Request* request, const void* bytes, std::size_t count) {
-  Outgoing& outgoing = at(peer).outgoing.emplace_back();
   const std::size_t head = request == nullptr ? 0 : sizeof *request;
-  outgoing.bytes.resize(head + count);
-  if (head > 0) std::memcpy(outgoing.bytes.data(), request, head);
-  if (count > 0) std::memcpy(outgoing.bytes.data() + head, bytes, count);
-  outgoing.operation = submit(peer, true, outgoing.bytes.data(), nullptr, outgoing.bytes.size());
+  std::vector<std::byte> copy(head + count);
+  if (head > 0) std::memcpy(copy.data(), request, head);
+  if (count > 0) std::memcpy(copy.data() + head, bytes, count);
+  const std::byte* const from = copy.data();
+  send(peer, std::move(copy), from, head + count);
+}
+
+/// `kept`: what lasts until they have gone, where they lie in it.
+OneSided::Part OneSided::send(int peer, std::vector<std::byte> kept, const void* bytes,
+                              std::size_t count) {
+  std::deque<Outgoing>& all = at(peer).outgoing;
+  Outgoing& outgoing = all.emplace_back();
+  try {
+    outgoing.operation = submit(peer, true, bytes, nullptr, count);
+  } catch (...) {
+    all.pop_back();  // no operation uses the bytes
+    throw;
+  }
+  outgoing.bytes = std::move(kept);
+  return outgoing.operation;
 }
 
 void OneSided::reap(Peer& peer) {
-  while (!peer.outgoing.empty() && peer.outgoing.front().operation->is_done())
+  while (!peer.outgoing.empty() && peer.outgoing.front().operation->is_done()) {
     peer.outgoing.pop_front();
+    ++peer.sent;
+  }
 }
 
-void OneSided::wait_for_room(int peer) {
-  await({peer, "put"}, [&] {
+void OneSided::wait_for_room(int peer, const char* call) {
+  await({call, peer}, [&] {
     reap(at(peer));
     return at(peer).outgoing.size() >= most_outgoing;
   });

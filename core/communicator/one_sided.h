@@ -17,6 +17,7 @@
 #include <deque>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -24,7 +25,6 @@
 #include "core/communicator/state.h"
 #include "core/communicator/window_blocks.h"
 #include "core/execute/service.h"
-#include "rondo/memory.h"
 #include "rondo/window.h"
 
 namespace rondo::detail {
@@ -43,6 +43,8 @@ class OneSided final : public Service {
   using Part = std::shared_ptr<Operation>;  ///< null: complete
 
   /// Collective. `state` is used for nothing else.
+  static std::shared_ptr<OneSided> open(std::shared_ptr<CommunicatorState> state);
+  /// For open() alone.
   explicit OneSided(std::shared_ptr<CommunicatorState> state);
   /// Ends the peers' calls with an error, unless close() was called.
   ~OneSided() override;
@@ -50,7 +52,9 @@ class OneSided final : public Service {
   const std::shared_ptr<CommunicatorState>& state() const { return state_; }
 
   /// Collective. The block must last until no peer uses it.
-  std::uint32_t add_window(void* memory, std::size_t bytes);
+  /// `owner`: keeps the block for peers that are threads of this process; null: nobody does.
+  std::uint32_t add_window(void* memory, std::size_t bytes,
+                           const std::shared_ptr<void>& owner = {});
   /// Local. No rank uses it any more.
   void remove_window(std::uint32_t number);
   std::size_t bytes_of(std::uint32_t number, int rank) const {
@@ -59,6 +63,8 @@ class OneSided final : public Service {
 
   /// Throws Error{invalid_argument} where a put or get could not be made.
   void check(const WindowPlace& place, const void* own) const;
+  /// Returns when the part of a put to `peer` is complete.
+  void finish(const Part& part, int peer);
   /// `signal`: given after the bytes have arrived.
   Part put(const WindowPlace& to, const void* source, std::optional<int> signal);
   Part get(const WindowPlace& from, void* destination);
@@ -76,7 +82,12 @@ class OneSided final : public Service {
 
   Traffic traffic() const;
 
-  bool has_peers() const override { return blocks_.needs_messages(); }
+  /// Whether it was closed, or its communicator has gone.
+  bool is_over();
+  /// Throws Error{invalid_argument}.
+  static void check_block(const void* memory, std::size_t bytes, int rank);
+
+  bool has_peers() const override { return !ended_ && !closed_ && blocks_.needs_messages(); }
   bool serve() override;
   bool is_waiting() const override { return wait_ || gets_ > 0; }
   Awaited awaited() const override;
@@ -90,7 +101,7 @@ class OneSided final : public Service {
 
   /// Sent, but perhaps not gone yet.
   struct Outgoing {
-    std::vector<std::byte> bytes{};
+    std::vector<std::byte> bytes{};  ///< none: those of the caller, or of a block
     Part operation{};
   };
   /// The request of a peer that is being received, or its bytes.
@@ -106,21 +117,23 @@ class OneSided final : public Service {
     std::size_t bytes = 0;
     Part whole{};
   };
-  /// How far what is awaited has come.
+  /// How far what is awaited has come. Each is a sum over the awaited peers.
   struct Stamp {
-    std::uint64_t requests = 0;  ///< taken from the peer
-    std::uint64_t received = 0;  ///< instances of the operation under way from it
-    std::uint64_t sent = 0;      ///< frames, where the wait is for what this rank sends
+    std::uint64_t signals = 0;   ///< that have come
+    std::uint64_t received = 0;  ///< requests, and parts of the one under way
+    std::uint64_t sent = 0;      ///< the same of what this rank sends, where it awaits an answer
     friend bool operator==(const Stamp&, const Stamp&) = default;
   };
+  /// For one of the signals; without any: for an answer of the peer.
   struct Wait {
-    int peer = 0;
     const char* call = "";
-    int signal = -1;  ///< >= 0: for this one; else for an answer
+    int peer = 0;
+    std::span<const Signal> wanted{};
   };
   struct Peer {
     Arrival arrival{};
     std::uint64_t requests = 0;  ///< taken so far
+    std::uint64_t sent = 0;      ///< of `outgoing`, so far
     std::deque<Outgoing> outgoing{};
     std::deque<PendingGet> gets{};
     std::deque<bool> replies_to_gets{};  ///< for each reply that is due: whether it is to a get
@@ -132,20 +145,36 @@ class OneSided final : public Service {
   int rank() const { return state_->rank(); }
   /// The one that is waited for: where nothing else is, for the reply to a get.
   Wait awaited_wait() const;
+  Stamp stamp() const;
+  bool is_flushed(int peer) const { return at(peer).flushes == 0 && at(peer).gets.empty(); }
   Peer& at(int peer) { return peers_[static_cast<std::size_t>(peer)]; }
   const Peer& at(int peer) const { return peers_[static_cast<std::size_t>(peer)]; }
-  static std::atomic_ref<std::uint64_t> counter(std::byte* counters, int from, int signal);
-  /// This rank's, for signals of `peer`.
-  std::atomic_ref<std::uint64_t> own_counter(int peer, int signal) const {
-    return counter(static_cast<std::byte*>(counters_.data()), peer, signal);
+  /// A rank's counters: for each peer, those of its signals, and one that is 1 while it writes or reads
+  /// a block of the rank directly. The rank's own such one is 1 when it takes its blocks away.
+  static std::atomic_ref<std::uint64_t> counter(void* counters, int from, int signal);
+  static std::size_t counters_bytes(int ranks) {
+    return static_cast<std::size_t>(ranks) * counters_of_a_rank * sizeof(std::uint64_t);
   }
+  void add_counters();
+  /// Null: the peer is reached by messages.
+  void* counters_of(int peer) const;
+  static constexpr int at_work = Window::signals;
+  static constexpr std::size_t counters_of_a_rank =
+      Window::signals + 8;  ///< a cache line of its own
+  std::atomic_ref<std::uint64_t> own_counter(int peer, int signal) const {
+    return counter(counters_.get(), peer, signal);
+  }
+  /// Lives while this rank works on a peer's block directly.
+  class DirectWork;
+  /// Returns when no peer works on this rank's blocks any more, after some seconds at the latest.
+  void take_blocks_away();
   void check_peer(int peer) const;
   void check_signal(int signal) const;
   bool take(int peer, int signal, std::size_t count);
   WindowBlocks::Block checked_part(const WindowPlace& place, const void* own) const;
-  bool waits_for(int peer) const {
-    return (wait_ && wait_->peer == peer) || !at(peer).gets.empty();
-  }
+  bool waits_for(int peer) const;
+  /// Throws where no call can be made.
+  void require_usable();
 
   /// What follows is under the progress lock.
   void give_signal(int peer, int signal);
@@ -153,8 +182,9 @@ class OneSided final : public Service {
   /// then.
   Part post(int peer, Request request, const void* bytes);
   Part submit(int peer, bool sends, const void* from, void* to, std::size_t bytes);
+  Part send(int peer, std::vector<std::byte> kept, const void* bytes, std::size_t count);
   void send_copy(int peer, const Request* request, const void* bytes, std::size_t count);
-  void wait_for_room(int peer);
+  void wait_for_room(int peer, const char* call);
   void ask_to_flush(int peer);
   void reap(Peer& peer);
   template <class Pending>
@@ -169,10 +199,11 @@ class OneSided final : public Service {
   void complete(int peer);
   void end_get(Peer& peer);
   Error unexpected(int peer) const;
+  Error closed_error() const;
 
   std::shared_ptr<CommunicatorState> state_;
   WindowBlocks blocks_;
-  Memory counters_;  ///< of signals: by rank and number
+  std::shared_ptr<void> counters_;  ///< see counter()
   std::vector<std::uint64_t> taken_;
   std::vector<Peer> peers_;
   std::optional<Wait> wait_{};  ///< of the caller's thread

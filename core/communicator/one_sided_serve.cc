@@ -1,4 +1,5 @@
 // How a rank serves the one-sided calls of its peers, and takes their answers. Under the progress lock.
+#include <algorithm>
 #include <cstring>
 #include <utility>
 
@@ -7,8 +8,9 @@
 namespace rondo::detail {
 
 bool OneSided::serve() {
-  if (ended_ || !has_peers()) return false;
-  bool moved = false;
+  // A signal that came directly moves nothing here, but whoever waits for it must not go to sleep.
+  bool moved = wait_ && stamp().signals != seen_.signals;
+  if (!has_peers()) return moved;
   for (int peer = 0; peer < state_->size(); ++peer) {
     if (peer != rank()) moved |= serve(peer);
   }
@@ -38,9 +40,9 @@ std::optional<std::size_t> OneSided::arrived_from(int peer) {
   if (at(peer).has_left && !waits_for(peer)) return std::nullopt;
   try {
     return state_->engine().arrived_from(peer);
-  } catch (const Error&) {
+  } catch (const Error& error) {
+    if (error.code() != ErrorCode::peer_lost || waits_for(peer)) throw;
     at(peer).has_left = true;
-    if (waits_for(peer)) throw;
     return std::nullopt;
   }
 }
@@ -137,25 +139,50 @@ void OneSided::end(const std::exception_ptr& failure) {
   gets_ = 0;
 }
 
+bool OneSided::waits_for(int peer) const {
+  const auto is_its = [&](const Signal& signal) { return signal.peer == peer; };
+  const bool here = wait_ && (wait_->wanted.empty() ? wait_->peer == peer
+                                                    : std::ranges::any_of(wait_->wanted, is_its));
+  return here || !at(peer).gets.empty();
+}
+
 OneSided::Wait OneSided::awaited_wait() const {
   if (wait_) return *wait_;
   int peer = 0;
   while (at(peer).gets.empty()) ++peer;
-  return {peer, "get"};
+  return {"get", peer};
 }
 
 Awaited OneSided::awaited() const {
   const Wait wait = awaited_wait();
-  const std::string number = wait.signal >= 0 ? " " + std::to_string(wait.signal) : "";
-  return {wait.peer, wait.call + number};
+  std::string what = wait.call;
+  if (wait.wanted.size() == 1) what += " " + std::to_string(wait.wanted.front().signal);
+  return {wait.peer, what};
+}
+
+OneSided::Stamp OneSided::stamp() const {
+  const auto place = [](std::uint64_t count, const Part& part) {
+    return (count << 32) + (part ? part->base : 0);
+  };
+  const Wait wait = awaited_wait();
+  Stamp now{};
+  const auto add = [&](int peer) {
+    const Peer& from = at(peer);
+    now.received += place(from.requests, from.arrival.operation);
+    if (wait.wanted.empty())
+      now.sent +=
+          place(from.sent, from.outgoing.empty() ? nullptr : from.outgoing.front().operation);
+  };
+  if (wait.wanted.empty()) add(wait.peer);
+  for (const Signal& each : wait.wanted) {
+    add(each.peer);
+    now.signals += own_counter(each.peer, each.signal).load(std::memory_order_relaxed);
+  }
+  return now;
 }
 
 bool OneSided::progress_counts() {
-  const Wait wait = awaited_wait();
-  const Arrival& arrival = at(wait.peer).arrival;
-  Stamp now{.requests = at(wait.peer).requests};
-  if (arrival.operation) now.received = arrival.operation->base;
-  if (wait.signal < 0) now.sent = state_->engine().traffic().frames;
+  const Stamp now = stamp();
   return std::exchange(seen_, now) != now;
 }
 

@@ -128,7 +128,7 @@ void Progress::note_progress() {
 }
 
 void Progress::report_stall() {
-  if (engine_.serves() && lifetime_.is_idle()) return;  // it waits for nobody
+  if (!awaits_) return;
   const Silence::Verdict verdict = watchdog_.assess(moves_, Silence::Clock::now());
   engine_.watch_oldest();
   if (verdict != Silence::Verdict::wait) watchdog_.act(verdict, lifetime_.awaited());
@@ -163,8 +163,10 @@ void Progress::background() {
     const bool gave_way = !is_wanted();
     if (gave_way) wakes_.wait(lock, is_wanted);
     if (stopping_) return;
-    if (gave_way) backoff.reset();  // others may have moved all since
+    if (gave_way) backoff.reset();   // others may have moved all since
+    awaits_ = !lifetime_.is_idle();  // else it only serves
     step(backoff);
+    awaits_ = true;
     if (gave_way && !lifetime_.is_idle()) check_silence();
     lock.unlock();
     lock.lock();

@@ -88,6 +88,7 @@ class Progress {
   std::thread thread_{};
   std::atomic<bool> has_thread_{false};  ///< a hint, for threads that do not hold the lock
   bool stopping_ = false;                ///< under the lock
+  bool awaits_ = true;                   ///< the holder of the lock waits for something
   Backoff backoff_;                      ///< of callers' threads, under the lock
   std::uint64_t moves_ = 0;              ///< looks that saw what is awaited move; under the lock
   unsigned busy_steps_ = 0;              ///< steps in which something moved; under the lock

@@ -53,6 +53,7 @@ std::shared_ptr<CommunicatorState> CommunicatorState::split(int color, int key) 
 std::shared_ptr<CommunicatorState> CommunicatorState::open_for_windows() {
   auto state = split(0, rank());
   windows_.add(state);
+  if (const auto error = failure()) state->end_with(*error);  // it came while this was made
   return state;
 }
 

@@ -97,6 +97,8 @@ class CommunicatorState {
   std::shared_ptr<Operation> submit(const Message& message, const void* input, void* output);
   /// Throws where no call can succeed. Under the progress lock.
   void require_usable() { lifetime_.require_usable(); }
+  /// Under the progress lock.
+  bool is_finalized() const { return lifetime_.is_finalized(); }
 
   /// Collective over the members. A member with a negative color gets null.
   std::shared_ptr<CommunicatorState> split(int color, int key);

@@ -27,13 +27,14 @@ const std::shared_ptr<CommunicatorState>& state_of(const Communicator& world) {
 Window::Window(Communicator& world, void* memory, std::size_t bytes)
     : exceptions_(std::uncaught_exceptions()) {
   CommunicatorState& parent = *state_of(world);
-  calls_ = std::make_shared<detail::OneSided>(parent.open_for_windows());
+  detail::OneSided::check_block(memory, bytes, parent.rank());
+  calls_ = detail::OneSided::open(parent.open_for_windows());
   number_ = calls_->add_window(memory, bytes);
 }
 
 Window::~Window() {
   // After a failure there is nothing to wait for. The calls have reported it.
-  if (!calls_ || !calls_->state()->is_own() || calls_->state()->failure() ||
+  if (!calls_ || !calls_->state()->is_own() || calls_->state()->failure() || calls_->is_over() ||
       std::uncaught_exceptions() > exceptions_)
     return;
   try {
@@ -60,13 +61,12 @@ Work Window::put_async(const void* source, std::size_t bytes, int peer, std::siz
 }
 
 void Window::put(const void* source, std::size_t bytes, int peer, std::size_t offset) {
-  put_async(source, bytes, peer, offset).wait();
+  usable().finish(calls_->put({number_, peer, offset, bytes}, source, std::nullopt), peer);
 }
 
 void Window::put_signal(const void* source, std::size_t bytes, int peer, std::size_t offset,
                         int signal) {
-  const auto part = usable().put({number_, peer, offset, bytes}, source, signal);
-  if (part) calls_->state()->progress().wait(*part);
+  usable().finish(calls_->put({number_, peer, offset, bytes}, source, signal), peer);
 }
 
 Work Window::get_async(void* destination, std::size_t bytes, int peer, std::size_t offset) {

@@ -11,15 +11,18 @@ struct WindowBlocks::Offer {
   std::uint64_t bytes = 0;
   Exposed place{};
   bool direct = false;  ///< peers of this host can map it
+  std::uint64_t owner =
+      0;  ///< where add()'s lies, for threads of the process; it waits for them there
 
   static void fields(auto& self, auto& archive) {
-    archive(self.bytes, self.place.address, self.place.window, self.direct);
+    archive(self.bytes, self.place.address, self.place.window, self.direct, self.owner);
   }
 };
 
-std::uint32_t WindowBlocks::add(void* memory, std::size_t bytes) {
+std::uint32_t WindowBlocks::add(void* memory, std::size_t bytes,
+                                const std::shared_ptr<void>& owner) {
   DirectAccess* const direct = state_.connections().direct();
-  Offer mine{.bytes = bytes};
+  Offer mine{.bytes = bytes, .owner = reinterpret_cast<std::uintptr_t>(owner ? &owner : nullptr)};
   if (direct != nullptr && bytes > 0) {
     const Progress::Lock lock(state_.progress());
     mine.place = direct->expose(memory, bytes);
@@ -36,6 +39,8 @@ std::uint32_t WindowBlocks::add(void* memory, std::size_t bytes) {
       block.here = static_cast<std::byte*>(memory);
     } else if (offer.direct) {
       block.here = map(rank, offer);
+      if (offer.owner != 0 && state_.connections().to(rank)->name() == "local")
+        block.owner = *reinterpret_cast<const std::shared_ptr<void>*>(offer.owner);
     }
     needs_messages |= offer.bytes > 0 && !offer.direct && state_.size() > 1;
   }
@@ -81,7 +86,7 @@ WindowBlocks::Block WindowBlocks::part_of(std::uint32_t number, int rank, std::s
             " bytes on rank " + std::to_string(rank),
         {.rank = state_.rank(), .remedy = "ask bytes(rank) for the size of a rank's block"});
   }
-  return {bytes, whole.here == nullptr ? nullptr : whole.here + offset};
+  return {.bytes = bytes, .here = whole.here == nullptr ? nullptr : whole.here + offset};
 }
 
 }  // namespace rondo::detail

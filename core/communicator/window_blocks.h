@@ -3,19 +3,21 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <vector>
 
 #include "core/communicator/state.h"
 
 namespace rondo::detail {
 
-/// A window's number is the same on all ranks, and never used again. What is const is under the
-/// progress lock.
+/// A window's number is the same on all ranks, and never used again. Calls by the owner of the
+/// windows; the progress thread calls part_of() under the progress lock.
 class WindowBlocks {
  public:
   struct Block {
     std::size_t bytes = 0;
-    std::byte* here = nullptr;  ///< null: this process does not reach it
+    std::byte* here = nullptr;      ///< null: this process does not reach it
+    std::shared_ptr<void> owner{};  ///< keeps it there, where its rank is a thread of this process
   };
 
   /// `state` outlives it.
@@ -23,7 +25,8 @@ class WindowBlocks {
 
   /// Collective. Returns the number. Throws Error{out_of_memory} or Error{system} where a peer's
   /// block cannot be mapped.
-  std::uint32_t add(void* memory, std::size_t bytes);
+  /// `owner`: of this rank's block, for peers that are threads of this process; null: nobody.
+  std::uint32_t add(void* memory, std::size_t bytes, const std::shared_ptr<void>& owner = {});
   /// What peers still send to it fails their calls and this rank's.
   void remove(std::uint32_t number) { windows_[number].clear(); }
 

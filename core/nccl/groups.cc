@@ -91,14 +91,20 @@ void make_all(std::vector<Making>& makings) {
   first.rethrow();
 }
 
-/// Those that wait for peers, or the others. Notes the first failure.
-ncclResult_t run_one_sided(const std::vector<OneSidedCall>& calls, bool waiting,
+/// Those that wait for peers, or the others. Notes the first failure. `begun`: as run()'s.
+ncclResult_t run_one_sided(const std::vector<OneSidedCall>& calls, bool waiting, bool begun,
                            FirstFailure& first) {
-  ncclResult_t result = ncclSuccess;
+  std::vector<std::vector<OneSidedCall>> by_member;
   for (const OneSidedCall& call : calls) {
     if (call.waits != waiting) continue;
+    const auto is_its = [&](const auto& all) { return all.front().member == call.member; };
+    const auto found = std::ranges::find_if(by_member, is_its);
+    (found != by_member.end() ? *found : by_member.emplace_back()).push_back(call);
+  }
+  ncclResult_t result = ncclSuccess;
+  for (const auto& all : by_member) {
     first.watch([&] {
-      if (run(call) == ncclInProgress) result = ncclInProgress;
+      if (run(all, begun) == ncclInProgress) result = ncclInProgress;
     });
   }
   return result;
@@ -109,9 +115,10 @@ ncclResult_t run_all(const Group& ended) {
   if (ended.one_sided.empty()) return run(ended.operations);
   FirstFailure first;
   ncclResult_t result = ncclSuccess;
-  run_one_sided(ended.one_sided, false, first);
-  if (!ended.operations.empty()) first.watch([&] { result = run(ended.operations); });
-  const ncclResult_t waits = run_one_sided(ended.one_sided, true, first);
+  run_one_sided(ended.one_sided, false, false, first);
+  const bool has_more = !ended.operations.empty();
+  if (has_more) first.watch([&] { result = run(ended.operations); });
+  const ncclResult_t waits = run_one_sided(ended.one_sided, true, has_more, first);
   first.rethrow();
   return waits == ncclInProgress ? waits : result;
 }
@@ -155,7 +162,7 @@ ncclResult_t issue(Making making) {
 }
 
 ncclResult_t issue(OneSidedCall call) {
-  if (!in_group()) return run(call);
+  if (!in_group()) return run({&call, 1});
   group().one_sided.push_back(std::move(call));
   return ncclSuccess;
 }

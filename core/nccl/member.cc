@@ -148,6 +148,10 @@ void Member::close() {
   std::exception_ptr differs;
   try {
     leave_windows();
+  } catch (const Error&) {
+    differs = std::current_exception();
+  }
+  try {
     state_->finalize();
   } catch (const Error&) {
     differs = std::current_exception();

@@ -1,5 +1,6 @@
 #include "core/nccl/one_sided.h"
 
+#include <algorithm>
 #include <limits>
 #include <span>
 #include <string>
@@ -62,18 +63,6 @@ void check_peer(const Member& member, int peer) {
       {.rank = member.share()->rank(), .remedy = "use a rank of the communicator"});
 }
 
-ncclResult_t issue_put(ncclComm_t comm, const detail::WindowPlace& to, const void* source,
-                       int signal) {
-  const std::shared_ptr<Member> member = member_of(comm);
-  const std::shared_ptr<OneSided> calls = calls_of(*member);
-  check_peer(*member, to.peer);
-  calls->check(to, source);
-  return issue(OneSidedCall{member, false, [calls, to, source, signal] {
-                              if (const auto rest = calls->put(to, source, signal))
-                                calls->state()->progress().wait(*rest);
-                            }});
-}
-
 std::size_t bytes_of(std::size_t count, DataType type) {
   if (count <= std::numeric_limits<std::size_t>::max() / size_of(type))
     return count * size_of(type);
@@ -81,13 +70,25 @@ std::size_t bytes_of(std::size_t count, DataType type) {
               {.remedy = "pass a number of elements that fit into memory"});
 }
 
-std::uint32_t window_of(ncclComm_t comm, ncclWindow_t window) {
-  const auto found =
-      member_of(comm)->registrations().find(reinterpret_cast<std::uintptr_t>(window));
+std::uint32_t number_of(Member& member, ncclWindow_t window) {
+  const auto found = member.registrations().find(reinterpret_cast<std::uintptr_t>(window));
   if (found && found->block) return *found->block;
   throw Error(ErrorCode::invalid_argument,
               found ? "this window is not symmetric" : "this communicator has no such window",
               {.remedy = "pass what ncclCommWindowRegister returned with NCCL_WIN_COLL_SYMMETRIC"});
+}
+
+/// `to`: but for the window's number.
+ncclResult_t issue_put(ncclComm_t comm, ncclWindow_t window, detail::WindowPlace to,
+                       const void* source, int signal) {
+  const std::shared_ptr<Member> member = member_of(comm);
+  const std::shared_ptr<OneSided> calls = calls_of(*member);
+  check_peer(*member, to.peer);
+  to.window = number_of(*member, window);
+  calls->check(to, source);
+  return issue(OneSidedCall{member, false, [calls, to, source, signal] {
+                              calls->finish(calls->put(to, source, signal), to.peer);
+                            }});
 }
 
 ncclResult_t issue_wait(ncclComm_t comm, std::span<const ncclWaitSignalDesc_t> wanted) {
@@ -117,14 +118,16 @@ ncclResult_t issue_wait(ncclComm_t comm, std::span<const ncclWaitSignalDesc_t> w
 
 bool has_one_sided_calls() { return cuda::find_driver() == nullptr; }
 
-ncclResult_t run(const OneSidedCall& call) {
-  call.member->state();
-  if (!call.waits || call.member->traits().blocking) {
-    call.call();
+ncclResult_t run(std::span<const OneSidedCall> calls, bool begun) {
+  Member& member = *calls.front().member;
+  if (!begun) member.state();
+  const bool any_waits = std::ranges::any_of(calls, &OneSidedCall::waits);
+  if (!any_waits || member.traits().blocking) {
+    for (const OneSidedCall& each : calls) each.call();
     return ncclSuccess;
   }
-  call.member->work_in_background([call = call.call]() -> State {
-    call();
+  member.work_in_background([all = std::vector(calls.begin(), calls.end())]() -> State {
+    for (const OneSidedCall& each : all) each.call();
     return nullptr;
   });
   return ncclInProgress;
@@ -142,9 +145,8 @@ ncclResult_t ncclPutSignal(const void* localbuff, size_t count, ncclDataType_t d
     check_flags(flags);
     const int signal = signal_of(ctx, sigIdx);
     const std::size_t bytes = bytes_of(count, type_of(datatype));
-    calls_of(*member_of(comm));
-    return issue_put(comm, {window_of(comm, peerWin), peer, peerWinOffset, bytes}, localbuff,
-                     signal);
+    return issue_put(comm, peerWin, {.peer = peer, .offset = peerWinOffset, .bytes = bytes},
+                     localbuff, signal);
   });
 }
 

@@ -3,6 +3,8 @@
 
 #include <functional>
 #include <memory>
+#include <span>
+#include <vector>
 
 #include "core/nccl/exports.h"
 #include "core/nccl/member.h"
@@ -20,8 +22,8 @@ struct OneSidedCall {
 /// reach in other ways.
 bool has_one_sided_calls();
 
-/// Makes the call. A wait on a communicator that does not block goes on in the background; then it
-/// returns ncclInProgress.
-ncclResult_t run(const OneSidedCall& call);
+/// Makes the calls of one communicator, in order. Waits on one that does not block go on in the
+/// background; then it returns ncclInProgress. `begun`: it may have other calls under way.
+ncclResult_t run(std::span<const OneSidedCall> calls, bool begun = false);
 
 }  // namespace rondo::nccl

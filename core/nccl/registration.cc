@@ -37,7 +37,7 @@ void check_flags(int flags) {
 std::uint32_t add_block(Member& member, const Registration& registration) {
   auto calls = member.registrations().one_sided();
   if (calls == nullptr) {
-    calls = std::make_shared<detail::OneSided>(member.share()->open_for_windows());
+    calls = detail::OneSided::open(member.share()->open_for_windows());
     member.registrations().set_one_sided(calls);
   }
   return calls->add_window(registration.pointer, registration.bytes);
@@ -84,7 +84,8 @@ Registration known(const std::optional<Registration>& registration) {
 void forget(ncclComm_t comm, const void* handle) {
   const auto member = member_of(comm);
   Registrations& all = member->registrations();
-  if (known(all.find(number_of(handle))).window != 0) member->parent();
+  const Registration found = known(all.find(number_of(handle)));
+  if (found.window != 0 || found.block) member->parent();
   const Registration gone = known(all.take(number_of(handle)));
   if (gone.window != 0) member->device_calls()->deregister_window(gone.window);
   if (gone.block) all.one_sided()->remove_window(*gone.block);

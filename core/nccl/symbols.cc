@@ -56,7 +56,7 @@ constexpr std::array table{
         "with NCCL_WIN_COLL_SYMMETRIC, peers read GPU memory in place (see GPU buffers), and host "
         "memory has one-sided calls; other windows are recorded only"},
     SymbolRow{"ncclPutSignal ncclSignal ncclWaitSignal", Support::implemented,
-              "on windows in host memory, in processes without a GPU driver; ctx below 8, sigIdx "
+              "on windows in host memory, where no rank has a GPU driver; ctx below 8, sigIdx "
               "below 32"},
     SymbolRow{
         "ncclCommRegister ncclCommDeregister", Support::without_effect,

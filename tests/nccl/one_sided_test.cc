@@ -1,6 +1,7 @@
 // Puts, signals and waits of the C API, on windows in host memory.
 #include <array>
 #include <numeric>
+#include <thread>
 #include <vector>
 
 #include "tests/catch.h"
@@ -141,6 +142,7 @@ TEST_CASE("an abort ends the wait for a signal on every rank") {
     const ncclComm_t comm = comms[static_cast<std::size_t>(rank)];
     std::vector<int> values(10);
     symmetric(comm, values);
+    expect_sum(comm, 1, 2);  // both have registered
     if (rank == 0) {
       expect(ncclCommAbort(comm));
     } else {
@@ -148,6 +150,56 @@ TEST_CASE("an abort ends the wait for a signal on every rank") {
       expect(ncclCommAbort(comm));
     }
   });
+}
+
+/// Communicators that do not block, of both ranks.
+std::vector<ncclComm_t> init_without_blocking() {
+  ncclUniqueId id{};
+  expect(ncclGetUniqueId(&id));
+  ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
+  config.blocking = 0;
+  std::vector<ncclComm_t> comms(2);
+  for (int rank = 0; rank < 2; ++rank)
+    expect(ncclCommInitRankConfig(&comms[static_cast<std::size_t>(rank)], 2, id, rank, &config),
+           ncclInProgress);
+  return comms;
+}
+
+/// Returns when nothing is under way, with its result.
+ncclResult_t settled(ncclComm_t comm) {
+  ncclResult_t result = ncclInProgress;
+  while (result == ncclInProgress) {
+    expect(ncclCommGetAsyncError(comm, &result));
+    std::this_thread::yield();
+  }
+  return result;
+}
+
+TEST_CASE("communicators that do not block wait for signals in the background") {
+  const std::vector<ncclComm_t> comms = init_without_blocking();
+  on_all_ranks(2, [&](int rank) {
+    const ncclComm_t comm = comms[static_cast<std::size_t>(rank)];
+    expect(settled(comm));
+    std::vector<int> values(10, -1);
+    ncclWindow_t window = nullptr;
+    expect(ncclCommWindowRegister(comm, values.data(), 40, &window, NCCL_WIN_COLL_SYMMETRIC),
+           ncclInProgress);
+    expect(settled(comm));
+    int sum = rank + 1;
+    const std::vector<int> sent = values_of(rank, 0, 10);
+    expect(ncclGroupStart());
+    expect(wait_for(1 - rank, 1, 0, comm));
+    expect(put(sent, 1 - rank, window, 0, 0, comm));
+    expect(ncclAllReduce(&sum, &sum, 1, ncclInt32, ncclSum, comm, nullptr));
+    expect(ncclSignal(1 - rank, 1, 0, no_flags, comm, nullptr));
+    expect(wait_for(1 - rank, 1, 1, comm));
+    expect(ncclGroupEnd(), ncclInProgress);
+    expect(settled(comm));
+    expect_that(values == values_of(1 - rank, 0, 10) && sum == 3, "all of the group");
+    expect(wait_for(1 - rank, 0, 5, comm), ncclInProgress);
+    expect(settled(comm));
+  });
+  destroy(comms);
 }
 
 }  // namespace

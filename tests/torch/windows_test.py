@@ -16,6 +16,7 @@ def test_windows():
             window.fence()
             equal(block, numpy.repeat([rank + RANK / 10 for rank in range(RANKS)], 10))
             equal(window.get(numpy.empty(10), following, first=0), numpy.full(10, following / 10))
+            window.fence()   # from here on the block changes again
             window.put(numpy.array([RANK + 0.5]), following, signal=255)
             window.wait_signal(previous, 255)
             assert block[0] == previous + 0.5 and not window.test_signal(previous, 255)
@@ -31,6 +32,7 @@ def test_windows():
 
 def test_a_window_that_is_dropped_ends_its_peers_calls():
     window = rondo.Window(world, numpy.zeros(3))
+    world.barrier()   # all ranks have made theirs
     if RANK == 0:
         del window
     elif RANK == 1:

@@ -12,8 +12,8 @@
 //   all ranks share a host and the block lies in memory from rondo::allocate() (or the ranks are
 //   threads), peers access it directly. Else their calls are messages, which a thread of the window
 //   answers. Where the owner computes on all its cores, that takes turns with it.
-// - The puts, gets and signals of one rank to one peer take effect in their order. There is no order
-//   between different ranks.
+// - The puts, gets and signals of one rank to one peer take effect in their order. But a get_async()
+//   that is not complete yet may find bytes of later puts. There is no order between different ranks.
 // - Two ranks that write the same bytes at once leave any mixture of both. So does a rank that reads
 //   them meanwhile. A signal, a fence or another call orders them.
 // - Lengths and offsets are in bytes. Where a call takes a vector or span, its offset is in elements.
@@ -64,8 +64,8 @@ class Window {
   Window& operator=(Window&&) = delete;
   explicit operator bool() const { return calls_ != nullptr; }
 
-  /// What this rank has put, and sent in answer to its peers. Bytes that it gets directly count
-  /// nowhere. See rondo/traffic.h.
+  /// What this rank has put, and sent in answer to its peers. A request counts as payload, too. Bytes
+  /// that a rank gets directly count nowhere. See rondo/traffic.h.
   Traffic traffic() const;
   /// The size of a rank's block.
   std::size_t bytes(int rank) const;
@@ -90,7 +90,8 @@ class Window {
   /// Takes them if they have come; else false.
   bool test_signal(int peer, int signal = 0, std::size_t count = 1);
 
-  /// Returns when all earlier puts of this rank have arrived, at one peer or at all.
+  /// Returns when all earlier puts of this rank have arrived, and its gets are complete, at one peer or
+  /// at all.
   void flush(int peer);
   void flush();
   /// Collective: flush() on every rank, and a barrier.

@@ -23,6 +23,13 @@ Window::~Window() {
   window_.reset();
 }
 
+Window::Use::Use(Window& window, const char* call) : window_(window) {
+  if (window.busy_.test_and_set(std::memory_order_acquire))  // pairs with ~Use()
+    throw rondo::Error(
+        rondo::ErrorCode::invalid_usage, "another thread is inside a call on this window",
+        {.rank = window.world_->place().rank, .call = call, .remedy = "a window for each thread"});
+}
+
 rondo::Window& Window::usable(const char* call) {
   if (window_) return *window_;
   throw rondo::Error(rondo::ErrorCode::invalid_usage, "this window was closed",
@@ -42,10 +49,14 @@ auto Window::run(Body body) {
   }
 }
 
-std::size_t Window::bytes(int rank) { return usable("bytes").bytes(rank); }
+std::size_t Window::bytes(int rank) {
+  const Use use(*this, "bytes");
+  return usable("bytes").bytes(rank);
+}
 
 void Window::put(const py::object& array, int peer, std::size_t first,
                  const std::optional<int>& signal) {
+  const Use use(*this, "put");
   rondo::Window& window = usable("put");
   const Buffer source(array, Buffer::Use::read, "put");
   const std::size_t element = source.element().bytes;
@@ -60,6 +71,7 @@ void Window::put(const py::object& array, int peer, std::size_t first,
 }
 
 py::object Window::get(const py::object& array, int peer, std::size_t first) {
+  const Use use(*this, "get");
   rondo::Window& window = usable("get");
   const Buffer into(array, Buffer::Use::write, "get");
   const std::size_t element = into.element().bytes;
@@ -68,26 +80,32 @@ py::object Window::get(const py::object& array, int peer, std::size_t first) {
 }
 
 void Window::signal(int peer, int signal) {
+  const Use use(*this, "signal");
   rondo::Window& window = usable("signal");
   run([&] { window.signal(peer, signal); });
 }
 void Window::wait_signal(int peer, int signal, std::size_t count) {
+  const Use use(*this, "wait_signal");
   rondo::Window& window = usable("wait_signal");
   run([&] { window.wait_signal(peer, signal, count); });
 }
 bool Window::test_signal(int peer, int signal, std::size_t count) {
+  const Use use(*this, "test_signal");
   rondo::Window& window = usable("test_signal");
   return run([&] { return window.test_signal(peer, signal, count); });
 }
 void Window::flush(const std::optional<int>& peer) {
+  const Use use(*this, "flush");
   rondo::Window& window = usable("flush");
   run([&] { peer ? window.flush(*peer) : window.flush(); });
 }
 void Window::fence() {
+  const Use use(*this, "fence");
   rondo::Window& window = usable("fence");
   run([&] { window.fence(); });
 }
 void Window::close() {
+  const Use use(*this, "close");
   if (!window_) return;
   run([&] { window_->close(); });
   window_.reset();

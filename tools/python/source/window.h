@@ -1,6 +1,7 @@
 // Window: Python's one-sided calls.
 #pragma once
 
+#include <atomic>
 #include <memory>
 #include <optional>
 
@@ -32,6 +33,18 @@ class Window {
   void leave(bool failed);
 
  private:
+  /// For one thread at a time: a second one gets Error{invalid_usage}.
+  class Use {
+   public:
+    Use(Window& window, const char* call);
+    ~Use() { window_.busy_.clear(std::memory_order_release); }  // pairs with the next Use's acquire
+    Use(const Use&) = delete;
+    Use& operator=(const Use&) = delete;
+
+   private:
+    Window& window_;
+  };
+  /// Throws where it was closed.
   rondo::Window& usable(const char* call);
   /// Makes the call without Python's lock. It can be interrupted.
   template <class Body>
@@ -39,6 +52,7 @@ class Window {
 
   std::shared_ptr<World> world_;
   Buffer block_;
+  std::atomic_flag busy_ = ATOMIC_FLAG_INIT;
   std::optional<rondo::Window> window_{};  ///< empty: closed
 };
 
