@@ -9,15 +9,21 @@ import sys
 import unittest
 
 from browser import browser
+from counting import Counting
 from editing import Editing
 from every_algorithm import EveryAlgorithm
+from following import Chips, Following, RoundByRound, Worlds
+from guessing import Guessing
 from on_hosts import OnHosts
 from playing import Comparing, Playing
 from reading import Learning, WithoutAMouse
 from real_run import RealRun
+from summing import Summing
+from telling import RunningForReal, Telling
 
-__all__ = ["Comparing", "Editing", "EveryAlgorithm", "Learning", "OnHosts", "Playing", "RealRun",
-           "WithoutAMouse"]
+__all__ = ["Chips", "Comparing", "Counting", "Editing", "EveryAlgorithm", "Following", "Guessing",
+           "Learning", "OnHosts", "Playing", "RealRun", "RoundByRound", "RunningForReal", "Summing",
+           "Telling", "WithoutAMouse", "Worlds"]
 
 if __name__ == "__main__":
     try:

@@ -16,7 +16,7 @@ import urllib.request
 from support import MOST_PAGE_BYTES, Running, folder, rondo, rondo_program
 
 LESSONS = ["one_rank", "tree", "reduce_scatter", "all_gather", "least_traffic", "crossover",
-           "double_tree", "zero", "write_your_own"]
+           "double_tree", "hierarchical", "zero", "write_your_own"]
 
 
 class WritingPages(unittest.TestCase):

@@ -87,7 +87,7 @@ class OnHosts(Page):
         self.assertIn("4 ranks drawn in boxes of 2 hosts", browser.find_element(
             By.CSS_SELECTOR, ".picture canvas").get_attribute("aria-label"))
         run("app.player.seek(app.player.stops[0])")
-        self.assertIn("to rank 0;", element("now").text)
+        self.assertIn("to rank 0: 5;", element("now").text)
         self.assertNotIn(" on host ", element("now").text)
         seen = set()
         for stop in range(run("return app.player.stops.length")):

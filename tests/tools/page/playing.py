@@ -89,6 +89,7 @@ class Comparing(Page):
         self.open(write_page("compare", "all_reduce", "-a", "ring", "-n", 8, "--compare", "double_tree"))
         titles = [each.text for each in browser.find_elements(By.CSS_SELECTOR, ".stage h2")]
         self.assertEqual(titles, ["All-reduce: ring", "All-reduce: double tree"])
+        Select(element("pace")).select_by_visible_text("one clock")
         ends = run("return app.replays.map((replay) => replay.end)")
         self.assertAlmostEqual(run("return app.player.end"), max(ends))
         run("app.player.seek(Math.min(...app.replays.map((replay) => replay.end)))")

@@ -122,6 +122,13 @@ nlohmann::ordered_json page_data(const PageContent& content) {
     data["hosts"] = hosts_data(hosts);
     data["network"] = network_data(content.topology);
   }
+  Json worlds = Json::array();
+  for (const std::vector<Schedule>& world : content.worlds) {
+    worlds.push_back(Json::array());
+    for (const Schedule& schedule : world)
+      worlds.back().push_back(schedule_data(schedule, true, content));
+  }
+  data["worlds"] = std::move(worlds);
   Json schedules = Json::array();
   for (const Schedule& schedule : content.schedules) {
     const bool from_table = !schedules.empty() || !content.own_text;

@@ -21,11 +21,13 @@ struct PageContent {
   std::string title{};
   std::vector<Schedule> schedules{};  ///< the first is shown, others can be chosen in the page
   bool own_text = false;              ///< the first is a user's, even if it names a known algorithm
-  int compared = -1;                  ///< index of the schedule beside it at the start; -1: none
-  Topology topology{};                ///< of the schedules' ranks, where their hosts are known
-  std::string command{};              ///< the command that writes this page; empty: not shown
-  std::string lesson{};               ///< a lesson's HTML, above the stage; may be empty
-  std::string editor{};               ///< text in the editor at the start; empty: the first's
+  std::vector<std::vector<Schedule>> worlds{};  ///< the same for other numbers of ranks
+  int compared = -1;      ///< index of the schedule beside it at the start; -1: none
+  Topology topology{};    ///< of the schedules' ranks, where their hosts are known
+  std::string command{};  ///< the command that writes this page; empty: not shown
+  std::string lesson{};   ///< a lesson's HTML, beside the stage; may be empty
+  std::string notes{};    ///< a lesson's table, a panel below the stage; may be empty
+  std::string editor{};   ///< text in the editor at the start; empty: the first's
   bool editor_open = false;
   std::string real{};  ///< JSON of how the first one really ran (see replay.js); empty: it did not
   double bytes = 1 << 20;              ///< N at the start

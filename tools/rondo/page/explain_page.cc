@@ -38,8 +38,9 @@ void add_page_options(CLI::App& command, PageArguments& arguments) {
       .add_option("--transport", arguments.transport,
                   "the transport in --profile to use, such as tcp; default: its first")
       ->needs(profile);
-  command.add_option("--compare", arguments.compare,
-                     "with --html: another algorithm to show beside it, on the same clock");
+  command.add_option(
+      "--compare", arguments.compare,
+      "with --html: another algorithm to show beside it, round by round or on one clock");
 }
 
 void write_explained_page(const PageSubject& subject, const PageArguments& arguments) {
@@ -51,7 +52,10 @@ void write_explained_page(const PageSubject& subject, const PageArguments& argum
     content.beta = subject.costs->beta;
     content.gamma = subject.costs->gamma;
   }
-  if (!subject.own_text) content.command = command_of(subject, arguments);
+  if (!subject.own_text) {
+    content.command = command_of(subject, arguments);
+    add_worlds(content, rebuilt);
+  }
   const std::string html = page_html(content);
   write_page(arguments.file, html);
   std::printf("wrote %s, %zu KB: open it in a browser\n", arguments.file.c_str(),

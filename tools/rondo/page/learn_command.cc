@@ -47,8 +47,8 @@ void add_learn(CLI::App& program) {
   const auto arguments = std::make_shared<Arguments>();
   CLI::App* command = program.add_subcommand(
       "learn",
-      "Nine short lessons on how collectives work, each with an animated page. Serves them to a\n"
-      "browser on this machine, or writes them as files.\n"
+      "Ten short lessons on how collectives work, each with an animated page whose paragraphs are\n"
+      "its buttons. Serves them to a browser on this machine, or writes them as files.\n"
       "Example: rondo learn --output lessons");
   CLI::Option* port =
       command->add_option("-p,--port", arguments->port, "port to serve on; 0: any free one")

@@ -1,5 +1,6 @@
 #include "tools/rondo/page/lessons.h"
 
+#include <algorithm>
 #include <array>
 #include <string_view>
 
@@ -7,6 +8,7 @@
 #include "tools/rondo/format.h"
 #include "tools/rondo/page/assets.h"
 #include "tools/rondo/page/page.h"
+#include "tools/rondo/topology/options.h"
 
 namespace rondo::tool {
 namespace {
@@ -54,7 +56,7 @@ PageContent compared(Schedule first, Schedule second) {
 }
 
 PageContent one_rank() {
-  return compared(star_all_reduce(8), built(Collective::all_reduce, "ring", 8));
+  return compared(star_all_reduce(4), built(Collective::all_reduce, "ring", 4));
 }
 PageContent tree() {
   return compared(built(Collective::all_reduce, "binomial_tree", 8), star_all_reduce(8));
@@ -62,7 +64,8 @@ PageContent tree() {
 PageContent reduce_scatter() {
   return explained_page(built(Collective::reduce_scatter, "ring", 4), "");
 }
-PageContent all_gather() { return explained_page(built(Collective::all_gather, "ring", 4), ""); }
+/// The lesson goes on where the one before it ended, so it has both halves.
+PageContent all_gather() { return explained_page(built(Collective::all_reduce, "ring", 4), ""); }
 PageContent least_traffic() {
   return explained_page(built(Collective::all_reduce, "ring", 8), "recursive_doubling");
 }
@@ -73,6 +76,14 @@ PageContent crossover() {
 }
 PageContent double_tree() {
   return explained_page(built(Collective::all_reduce, "double_tree", 8), "binomial_tree");
+}
+/// Two hosts with two ranks each, beside a ring that knows no hosts.
+PageContent hierarchical() {
+  TopologyInput where;
+  where.hosts = "2x2";
+  const Topology topology = *topology_of(where);
+  return explained_page(build_schedule("all_reduce", "hierarchical(one_shot,ring)", topology, 0),
+                        "ring", topology);
 }
 PageContent zero() {
   return compared(built(Collective::reduce_scatter, "ring", 4),
@@ -86,7 +97,7 @@ PageContent write_your_own() {
 
 constexpr std::array lessons{
     Lesson{"one_rank", "Why not send everything to one rank?",
-           "A star works, but its middle does all the work.", one_rank},
+           "Four vectors are added. A star works, but its middle does all the work.", one_rank},
     Lesson{"tree", "Trees: few rounds", "Sums go up the tree, the result comes down.", tree},
     Lesson{"reduce_scatter", "The ring, first half: reduce-scatter",
            "Each rank sums one chunk. Which rank ends with which chunk?", reduce_scatter},
@@ -99,10 +110,13 @@ constexpr std::array lessons{
     Lesson{"crossover", "Latency, bandwidth, and the crossover",
            "When the ring loses to the tree, with sliders.", crossover},
     Lesson{"double_tree", "Two trees at once", "Few rounds and no idle links.", double_tree},
+    Lesson{"hierarchical", "Several hosts: reduce inside first",
+           "Links between hosts are slow. Each host sends its share over them just once.",
+           hierarchical},
     Lesson{"zero", "What ZeRO sends",
            "An all-reduce in two halves, and what that saves in training.", zero},
     Lesson{"write_your_own", "Write your own schedule",
-           "Five kinds of step, and an editor that checks the schedule while you type.",
+           "An editor that checks the schedule while you type, and commands that run it for real.",
            write_your_own},
 };
 
@@ -110,24 +124,37 @@ std::string link(std::string_view name, std::string_view text) {
   return "<a href=\"" + std::string(name) + ".html\">" + html_text(text) + "</a>";
 }
 
+/// Empty after the last lesson.
+std::string next_link(std::size_t number) {
+  if (number + 1 == lessons.size()) return "";
+  const Lesson& next = lessons[number + 1];
+  return link(next.name, "Next: " + std::string(next.title) + " \xe2\x86\x92");
+}
+
 std::string heading(std::size_t number) {
   std::string words =
       "<header class=\"lesson\">\n<nav aria-label=\"Lessons\">" + link("index", "All lessons");
   if (number > 0) words += link(lessons[number - 1].name, "\xe2\x86\x90 Previous");
-  if (number + 1 < lessons.size())
-    words += link(lessons[number + 1].name,
-                  "Next: " + std::string(lessons[number + 1].title) + " \xe2\x86\x92");
+  words += next_link(number);
   return words + "</nav>\n<h1>" + std::to_string(number + 1) + ". " +
          html_text(lessons[number].title) + "</h1>\n";
 }
+
+/// A lesson's text ends with its scenes, or has a panel of notes after them.
+constexpr std::string_view notes_begin = "<section class=\"notes\"";
 
 SiteFile lesson_file(std::size_t number) {
   const Lesson& lesson = lessons[number];
   PageContent content = lesson.content();
   content.title = lesson.title;
-  content.lesson = heading(number) +
-                   std::string(asset("lessons/" + std::string(lesson.name) + ".html")) +
-                   "</header>\n";
+  const std::string_view text = asset("lessons/" + std::string(lesson.name) + ".html");
+  const std::size_t notes = std::min(text.find(notes_begin), text.size());
+  content.lesson = heading(number) + std::string(text.substr(0, notes)) + "<p>" +
+                   next_link(number) + "</p></header>\n";
+  content.notes = text.substr(notes);
+  add_worlds(content, [](const Schedule& schedule, int ranks) {
+    return schedule.algorithm == "star" ? star_all_reduce(ranks) : rebuilt(schedule, ranks);
+  });
   return {std::string(lesson.name) + ".html", page_html(content)};
 }
 
@@ -137,7 +164,8 @@ SiteFile index_file() {
       "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"
       "<meta name=\"color-scheme\" content=\"light dark\">\n<link rel=\"icon\" href=\"data:,\">\n"
       "<title>Learn how collectives work</title>\n<style>\n";
-  html += std::string(asset("web/theme.css")) + std::string(asset("web/layout.css"));
+  html += std::string(asset("web/theme.css")) + std::string(asset("web/layout.css")) +
+          std::string(asset("web/scenes.css"));
   html +=
       "</style>\n</head>\n<body>\n<main class=\"lesson\">\n<h1>How collectives work</h1>\n"
       "<p>Processes that compute together must sum, share and exchange their data. These lessons "

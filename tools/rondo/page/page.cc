@@ -1,5 +1,6 @@
 #include "tools/rondo/page/page.h"
 
+#include <array>
 #include <cerrno>
 #include <cstring>
 #include <fstream>
@@ -17,6 +18,12 @@ namespace {
 
 /// Steps of all schedules of a page together, so that page and program stay below the limit.
 constexpr std::size_t most_step_bytes = 150 * 1000;
+
+/// The numbers of ranks to choose from. The larger ones have only the algorithms shown at the start.
+constexpr std::array world_sizes{2, 3, 4, 5, 6, 7, 8, 12, 16, 32, 64};
+constexpr int most_ranks_of_all = 8;
+/// Steps of all worlds together; a page with as many steps of its own has only those.
+constexpr std::size_t most_world_bytes = 50 * 1000;
 
 void replace(std::string& text, std::string_view mark, std::string_view with) {
   const std::size_t at = text.find(mark);
@@ -43,6 +50,7 @@ std::string page_html(const PageContent& content) {
           content.lesson.empty()
               ? "<header class=\"lesson\"><h1>" + html_text(content.title) + "</h1></header>"
               : content.lesson);
+  replace(html, "{notes}", content.notes);
   replace(html, "{data}", data);
   replace(html, "{scripts}", joined(".js"));
   if (html.size() > most_page_bytes)
@@ -88,6 +96,33 @@ PageContent explained_page(const Schedule& schedule, const std::string& compare,
   for (const Composition& row : compositions_by_name(schedule.collective, "", topology))
     if (row.name() != schedule.algorithm && row.name() != compare) add(row, false);
   return content;
+}
+
+Schedule rebuilt(const Schedule& schedule, int ranks) {
+  return find_algorithm(schedule.collective, schedule.algorithm)->build(ranks, schedule.root);
+}
+
+void add_worlds(PageContent& content, const Rebuild& rebuild) {
+  const int own = content.schedules.front().ranks;
+  if (!shown_hosts(content.topology).empty() || own > most_page_ranks) return;
+  std::size_t own_bytes = 0;
+  for (const Schedule& schedule : content.schedules)
+    own_bytes += encode_steps(schedule).dump().size();
+  std::size_t bytes = 0;
+  for (const int ranks : world_sizes) {
+    if (ranks == own || content.schedules.front().root >= ranks) continue;
+    std::vector<Schedule> world;
+    for (std::size_t index = 0; index < content.schedules.size(); ++index) {
+      const bool shown = index == 0 || static_cast<int>(index) == content.compared;
+      if (!shown && (ranks > most_ranks_of_all || own_bytes > most_world_bytes)) continue;
+      Schedule other = rebuild(content.schedules[index], ranks);
+      const std::size_t size = encode_steps(other).dump().size();
+      if (bytes + size > most_world_bytes) continue;
+      bytes += size;
+      world.push_back(std::move(other));
+    }
+    if (!world.empty()) content.worlds.push_back(std::move(world));
+  }
 }
 
 void write_page(const std::string& path, std::string_view html) {

@@ -22,6 +22,15 @@ PageContent explained_page(const Schedule& schedule, const std::string& compare,
 /// The same, where it is not known on which hosts the ranks live.
 PageContent explained_page(const Schedule& schedule, const std::string& compare);
 
+/// A schedule for another number of ranks.
+using Rebuild = std::function<Schedule(const Schedule& schedule, int ranks)>;
+/// By the row of the table that it names, which must exist.
+Schedule rebuilt(const Schedule& schedule, int ranks);
+
+/// Gives the page a choice of numbers of ranks, as many as fit: the schedules that are shown at the
+/// start for each number, and the others for small ones. No choice, where hosts are known.
+void add_worlds(PageContent& content, const Rebuild& rebuild);
+
 /// Writes the file, or throws Error{invalid_argument} that names the file and the system's error.
 void write_page(const std::string& path, std::string_view html);
 /// The same, with the content that `write` writes.

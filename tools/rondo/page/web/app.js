@@ -6,17 +6,24 @@ const byId = (id) => document.getElementById(id);
 class App {
   constructor(data) {
     this.data = data;
-    this.schedules = data.schedules.map((each) => onHosts(decodeSchedule(each), data));
+    this.worlds = new Worlds(data);
+    this.schedules = this.worlds.at(data.schedules[0].ranks);
     this.costs = { alpha: data.alpha, beta: data.beta, gamma: data.gamma, bytes: data.bytes,
       networkAlpha: (data.network ?? data).alpha, networkBeta: (data.network ?? data).beta };
     this.shown = data.compared >= 0 ? [0, data.compared] : [0];
+    this.byRounds = true;  // where two are compared
+    this.view = { numbers: this.schedules[0].ranks <= 5 && hasNumbers(this.schedules[0]), whole: false,
+      follow: null };
     const stages = [...document.querySelectorAll(".stage")];
     this.stages = stages.map((element) =>
-      new Stage(element, (stage, rank) => this.choose(stage, rank)));
+      new Stage(element, this.view, (stage, rank) => this.choose(stage, rank)));
     const axes = [...document.querySelectorAll(".axis")];
-    this.axes = axes.map((element) => new TimeAxis(element, (time) => this.player.seek(time)));
+    this.axes = axes.map((element, i) => new TimeAxis(element, (time) =>
+      this.player.seek(this.pace.position(this.replays[i], time))));
     this.chart = new CostChart(byId("chart"));
+    this.counters = new Counters(byId("bytes"));
     this.player = new Player(() => this.timeChanged(), () => this.cameToRest());
+    this.follow = new FollowChoice(byId("follow"), (part) => this.changeView({ follow: part }));
     this.chosen = { stage: 0, rank: 0 };
     this.replays = [];
   }
@@ -26,29 +33,60 @@ class App {
     return { ...this.costs, bytes: isToken(schedule.collective) ? 0 : this.costs.bytes };
   }
 
+  /** Shows other algorithms, by their index, from the start. */
+  showAlgorithms(shown) {
+    this.shown = shown;
+    this.player.playing = false;
+    this.player.time = 0;
+    this.replay();
+    this.onChoice?.();
+  }
+
+  /** The same algorithms for another number of ranks, as far as the page has them. */
+  setRanks(ranks) {
+    const names = this.shown.map((index) => this.schedules[index].algorithm);
+    this.schedules = this.worlds.at(ranks);
+    const found = names.map((name) => this.schedules.findIndex(({ algorithm }) => algorithm === name));
+    const shown = found.filter((index) => index >= 0);
+    this.showAlgorithms(shown.length > 0 ? shown : [0]);
+  }
+
+  changeView(changes) {
+    Object.assign(this.view, changes);
+    this.sayView();
+    for (const stage of this.stages) stage.resize();
+    for (const axis of this.axes) axis.follow(this.view.follow);
+    this.draw();
+    this.showDetails();
+  }
+
+  sayView() {
+    const numbers = this.view.numbers && this.replays.some((replay) => hasNumbers(replay.schedule));
+    document.body.classList.toggle("with-numbers", numbers);
+  }
+
   /** Call it after another choice of algorithms, or for other costs. */
   replay() {
     const shown = this.shown.map((index) => this.schedules[index]);
+    const sameFirst = this.replays[0]?.schedule === shown[0];
     this.replays = shown.map((schedule) =>
       new Replay(asItRan(playSchedule(schedule, this.costsOf(schedule)))));
-    const end = Math.max(...this.replays.map((replay) => replay.end), 1e-12);
+    this.pace = this.byRounds && shown.length > 1 ? new RoundPace(this.replays) : new ClockPace(this.replays);
     document.body.classList.toggle("comparing", shown.length > 1);
     document.body.classList.toggle("real", shown.every((schedule) => schedule.real));
     this.stages.forEach((stage, i) => { stage.element.hidden = i >= shown.length; });
     this.axes.forEach((axis, i) => { axis.canvas.parentElement.hidden = i >= shown.length; });
+    const end = Math.max(...this.replays.map((replay) => replay.end), 1e-12);
     this.replays.forEach((replay, i) => {
       this.stages[i].show(replay);
       this.axes[i].show(replay, end);
     });
-    this.player.retime(this.commonStops(end), end);
+    if (!sameFirst) this.follow.show(shown[0]);
+    this.sayView();
+    this.counters.show(this.replays, this.costs.bytes);
+    this.player.retime(this.pace.stops, this.pace.end);
     this.sayCosts();
     this.scheduleChart();
-  }
-
-  /** Stops of all replays in order. Stops closer than a thousandth of the whole count as one. */
-  commonStops(end) {
-    const all = this.replays.flatMap((replay) => replay.stops).sort((a, b) => a - b);
-    return all.filter((stop, i) => i + 1 === all.length || all[i + 1] - stop > end * 1e-3);
   }
 
   /** Draws the chart, which needs runs of its own, once the sliders have rested for 60 ms. */
@@ -76,7 +114,7 @@ class App {
   }
 
   timeChanged() {
-    for (const replay of this.replays) replay.seek(Math.min(this.player.time, replay.end));
+    for (const replay of this.replays) replay.seek(this.pace.instant(replay, this.player.time));
     this.draw();
     this.onTime?.();
   }
@@ -90,15 +128,16 @@ class App {
   /** Messages that ended since the stop before this instant. */
   settled(replay) {
     const { player } = this;
-    return replay.settledWithin(player.previousStop(), player.time);
+    return replay.settledWithin(this.pace.instant(replay, player.previousStop()), replay.time);
   }
 
   draw() {
     if (!this.colours) return;
     this.replays.forEach((replay, i) => {
       this.stages[i].draw(this.colours, this.settled(replay));
-      this.axes[i].draw(this.colours, this.player.time);
+      this.axes[i].draw(this.colours, replay.time);
     });
+    this.counters.draw();
   }
 
   choose(stage, rank) {
@@ -115,23 +154,21 @@ class App {
     const replay = this.replays[this.chosen.stage] ?? this.replays[0];
     if (!replay) return;
     const rank = Math.min(this.chosen.rank, replay.schedule.ranks - 1);
-    const { messages, share } = replay.sentBy(rank);
+    const messages = replay.messagesSentBy(rank);
+    const share = replay.sharesAt(replay.time)[rank];
     const of = this.replays.length > 1 ? ` of ${algorithmTitle(replay.schedule)}` : "";
     byId("rank-title").textContent = `R${rankText(replay.schedule, rank).slice(1)}${of}`;
     byId("rank-sent").textContent = isToken(replay.schedule.collective)
       ? `sent so far: ${plural(messages, "message")}`
       : `sent so far: ${plural(messages, "message")}, ${threeDigits(share)} N = ` +
         `${bytesText(share * this.costs.bytes)}`;
-    byId("rank-chunks").replaceChildren(...holdingRows(replay, rank));
+    byId("rank-chunks").replaceChildren(...holdingRows(replay, rank, this.view.numbers));
   }
 
-  /** The caption: where the clock stands, then what happened last in every algorithm shown. */
+  /** The caption: where the player stands, then what happened last in every algorithm shown. */
   captions() {
     const { player } = this;
-    const passed = player.stops.filter((stop) => stop <= player.time || player.near(stop, player.time));
-    const here = passed.length > 0 && player.near(passed[passed.length - 1], player.time);
-    const place = player.time <= 0 ? "Start." : player.time >= player.end ? "End."
-      : `${here ? "" : "After "}${here ? "Stop" : "stop"} ${passed.length} of ${player.stops.length}.`;
+    const place = player.time <= 0 ? "Start." : player.time >= player.end ? "End." : this.pace.place(player);
     const all = this.replays.map((replay) => {
       const name = this.replays.length > 1 ? `${algorithmTitle(replay.schedule)}: ` : "";
       return `${name}${this.captionOf(replay)}`;
@@ -142,10 +179,13 @@ class App {
   captionOf(replay) {
     const { time } = this.player;
     if (time <= 0) return "Every rank holds its own input.";
-    if (time > replay.end * (1 + 1e-9)) return `done since ${timeText(replay.end)}.`;
-    const settled = this.settled(replay);
-    return settled.length > 0 ? roundSentence(replay.schedule, settled, false)
-      : roundSentence(replay.schedule, replay.flying(), true);
+    if (this.pace.isOver(replay, time)) return `done since ${timeText(replay.end)}.`;
+    const told = (messages) =>
+      messages.filter((each) => carriesFollowed(replay.schedule, this.view.follow, each));
+    const settled = told(this.settled(replay));
+    const numbers = this.view.numbers && hasNumbers(replay.schedule);
+    return settled.length > 0 ? roundSentence(replay, settled, false, numbers)
+      : roundSentence(replay, told(replay.flying()), true, numbers);
   }
 
   sayCosts() {

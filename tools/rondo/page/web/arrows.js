@@ -1,4 +1,4 @@
-// Messages on the stage: a curve from box to box, an arrow head, and what travels on it.
+// The ways of messages on the stage: a curve from box to box, and an arrow head.
 
 /** A curve from one box to another, bent to the right so that both directions stay apart. */
 function curveBetween(from, to, box) {
@@ -43,30 +43,4 @@ function drawArrow(context, curve, colour, width) {
   for (const side of [-0.45, 0.45])
     context.lineTo(tip.x - size * Math.cos(angle + side), tip.y - size * Math.sin(angle + side));
   context.fill();
-}
-
-/** What travels: a chip with the chunk and whose contributions it has, or a dot in a crowd. */
-function drawCargo(context, message, schedule, point, small, colours) {
-  const index = colourIndex(schedule, message.values[0]);
-  context.fillStyle = chunkColours[index];
-  context.strokeStyle = colours.card;
-  context.lineWidth = 1.5;
-  if (small) {
-    context.beginPath();
-    context.arc(point.x, point.y, 4.5, 0, 7);
-    context.fill();
-    context.stroke();
-    return;
-  }
-  const text = cargoText(message, schedule, true);
-  context.font = "600 11px system-ui, sans-serif";
-  const width = context.measureText(text).width + 12;
-  context.beginPath();
-  context.roundRect(point.x - width / 2, point.y - 9, width, 18, 9);
-  context.fill();
-  context.stroke();
-  context.fillStyle = inkOnChunk[index];
-  context.textAlign = "center";
-  context.textBaseline = "middle";
-  context.fillText(text, point.x, point.y + 0.5);
 }

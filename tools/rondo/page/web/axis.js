@@ -6,6 +6,7 @@ class TimeAxis {
     this.canvas = element.querySelector("canvas");
     this.heading = element.querySelector("h3");
     this.behind = document.createElement("canvas");
+    this.part = null;
     const seek = (event) => {
       const box = this.canvas.getBoundingClientRect();
       onSeek(this.timeAt(event.clientX - box.left));
@@ -42,6 +43,12 @@ class TimeAxis {
     this.stale = true;
   }
 
+  /** Dims the messages that carry nothing of a part of the vector. */
+  follow(part) {
+    this.part = part;
+    this.stale = true;
+  }
+
   xAt(time) { return this.left + (time / this.end) * (this.width - this.left - 8); }
   timeAt(x) {
     return Math.max(0, Math.min(1, (x - this.left) / (this.width - this.left - 8))) * this.end;
@@ -55,6 +62,7 @@ class TimeAxis {
     this.drawTicks(context, colours);
     const { schedule } = this.replay;
     for (const message of this.replay.messages) {
+      context.globalAlpha = carriesFollowed(schedule, this.part, message) ? 1 : dimmed;
       const x = this.xAt(message.begin);
       const room = this.xAt(message.end) - x;
       const width = Math.max(0.75, room - (room > 6 ? 1 : 0));
@@ -64,6 +72,7 @@ class TimeAxis {
       this.drawCombining(context, message, colours);
       this.drawName(context, message, x, width);
     }
+    context.globalAlpha = 1;
     this.stale = false;
   }
 
@@ -123,6 +132,7 @@ class TimeAxis {
   }
 
   draw(colours, time) {
+    if (this.width === 0) return;  // a lesson's scene hides it
     if (this.stale) this.drawBehind(colours);
     const context = this.canvas.getContext("2d");
     context.setTransform(1, 0, 0, 1, 0, 0);

@@ -1,9 +1,11 @@
-// Contributions: what a chunk of memory is made of. {set: bits of ranks, count, chunk, tree, fault}.
+// Contributions: what a chunk of memory is made of. {set: bits of ranks, count, chunk, tree, fault,
+// numbers: the sums of its elements}.
 // The rules are those of core/schedule/contribution.cc. But a tree (the order of combination) is
 // the number of its shape here, not a hash.
 
 class ContributionAlgebra {
   constructor(schedule) {
+    this.schedule = schedule;
     this.ranks = schedule.ranks;
     this.token = isToken(schedule.collective);
     this.ordered = isScan(schedule.collective);
@@ -12,14 +14,14 @@ class ContributionAlgebra {
   }
 
   static nothing() {
-    return { set: 0n, count: 0, chunk: -1, tree: -1, fault: "undefined" };
+    return { set: 0n, count: 0, chunk: -1, tree: -1, fault: "undefined", numbers: [] };
   }
 
   leaf(rank, chunk) {
     const key = chunk * this.ranks + rank;
     if (!this.leaves.has(key)) {
       this.leaves.set(key, { set: 1n << BigInt(rank), count: 1, chunk, tree: this.shape(`${rank}`),
-        fault: "" });
+        fault: "", numbers: inputNumbers(this.schedule, rank, chunk) });
     }
     return this.leaves.get(key);
   }
@@ -40,6 +42,7 @@ class ContributionAlgebra {
   merge(left, right) {
     const value = { ...left, fault: left.fault || right.fault };
     if (value.fault) return value;
+    value.numbers = left.numbers.map((number, i) => number + right.numbers[i]);
     if (left.chunk !== right.chunk) value.fault = "mixed";
     if (this.ordered && ranksOf(left.set).at(-1) > ranksOf(right.set)[0]) value.fault = "disorder";
     value.set = left.set | right.set;

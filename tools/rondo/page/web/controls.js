@@ -26,9 +26,12 @@ class Controls {
     this.lastSaid = 0;
     app.onTime = () => this.timeChanged();
     app.onRest = () => this.rested();
+    app.onChoice = () => this.chosen();
+    this.quiz = new Quiz(byId("quiz"), app);
     this.bindTransport();
     this.bindSliders();
     this.bindChoices();
+    this.bindView();
     document.addEventListener("keydown", (event) => this.key(event));
     new ResizeObserver(() => app.resize()).observe(byId("stages"));
     window.addEventListener("beforeprint", () => this.forPaper(true));
@@ -68,7 +71,6 @@ class Controls {
       element.hidden = !this.app.data.network;
     for (const [id, slider] of Object.entries(sliders)) {
       const input = byId(id);
-      input.value = slider.get(this.app.costs);
       input.addEventListener("input", () => {
         slider.set(this.app.costs, Number(input.value));
         this.sayCosts();
@@ -76,7 +78,6 @@ class Controls {
         this.replaying = requestAnimationFrame(() => this.app.replay());
       });
     }
-    this.sayCosts();
   }
 
   sayCosts() {
@@ -91,14 +92,50 @@ class Controls {
     this.fillChoices();
     const choose = () => {
       const second = Number(byId("second").value);
-      this.app.shown = [Number(byId("first").value), ...(second >= 0 ? [second] : [])];
-      this.app.player.playing = false;
-      this.app.player.time = 0;
-      this.app.replay();
-      this.fillTables();
+      this.app.showAlgorithms([Number(byId("first").value), ...(second >= 0 ? [second] : [])]);
     };
     byId("first").addEventListener("change", choose);
     byId("second").addEventListener("change", choose);
+    const { sizes } = this.app.worlds;
+    byId("ranks-choice").hidden = sizes.length < 2;
+    byId("ranks").max = sizes.length - 1;
+    byId("ranks").addEventListener("input", () => this.app.setRanks(sizes[Number(byId("ranks").value)]));
+  }
+
+  /** How the stage shows things: numbers or bars, and two algorithms round by round or on one clock. */
+  bindView() {
+    byId("numbers").addEventListener("change", (event) =>
+      this.app.changeView({ numbers: event.target.checked }));
+    byId("pace").addEventListener("change", () => {
+      this.app.byRounds = byId("pace").value === "rounds";
+      this.app.player.playing = false;
+      this.app.player.time = 0;
+      this.app.replay();
+    });
+  }
+
+  /** Other algorithms or another number of ranks are on the stage. */
+  chosen() {
+    this.fillChoices();
+    this.fillTables();
+    this.sayState();
+    this.quiz.ask();
+  }
+
+  /** Lets choices and sliders show what the app has, after somebody else has changed it. */
+  sayState() {
+    const { app } = this;
+    const { schedule } = app.replays[0];
+    byId("numbers-choice").hidden = !app.replays.some((replay) => hasNumbers(replay.schedule));
+    byId("numbers").checked = app.view.numbers;
+    byId("pace").value = app.byRounds ? "rounds" : "clock";
+    const at = app.worlds.sizes.indexOf(schedule.ranks);
+    byId("ranks").disabled = at < 0;
+    byId("ranks").value = at;
+    byId("ranks").setAttribute("aria-valuetext", plural(schedule.ranks, "rank"));
+    byId("ranks-value").textContent = schedule.ranks;
+    for (const [id, slider] of Object.entries(sliders)) byId(id).value = slider.get(app.costs);
+    this.sayCosts();
   }
 
   fillChoices() {
@@ -115,8 +152,10 @@ class Controls {
   timeChanged() {
     const { player } = this.app;
     this.scrub.value = player.end > 0 ? (player.time / player.end) * 1000 : 0;
-    this.scrub.setAttribute("aria-valuetext", `${timeText(player.time)} of ${timeText(player.end)}`);
-    byId("clock").textContent = `${timeText(player.time)} of ${timeText(player.end)}`;
+    const where = this.app.pace.text(player.time);
+    this.scrub.setAttribute("aria-valuetext", where);
+    byId("clock").textContent = where;
+    this.quiz.timeChanged();
     const play = byId("play");
     if (play.dataset.playing !== `${player.playing}`) {
       play.dataset.playing = `${player.playing}`;
@@ -158,12 +197,14 @@ class Controls {
     const { player } = this.app;
     const { target } = event;
     if (event.ctrlKey || event.metaKey || event.altKey) return;
-    if (target.matches("textarea, select, input:not(#scrub)")) return;
-    const onButton = target.matches("button, summary, a");
+    if (target.matches("textarea, select, input:not(#scrub, [type=checkbox], [name=follow])")) return;
+    if (target.matches("[name=follow]") && /^Arrow| /.test(event.key)) return;
+    const onButton = target.matches("button, summary, a, [type=checkbox]");
     const actions = { ArrowRight: () => player.forward(), ArrowLeft: () => player.back(),
       Home: () => this.jump(0), End: () => this.jump(player.end),
       "+": () => this.changeSpeed(1), "-": () => this.changeSpeed(-1),
-      d: () => byId("theme").click(), c: () => byId("second").focus() };
+      d: () => byId("theme").click(), c: () => byId("second").focus(),
+      n: () => this.scenes?.step(1), p: () => this.scenes?.step(-1) };
     if (!onButton) actions[" "] = () => player.toggle();
     const action = actions[event.key];
     if (!action) return;

@@ -107,6 +107,7 @@ function checkText(text) {
 
 class Editor {
   constructor(element, onPlay) {
+    this.onPlay = onPlay;
     this.area = element.querySelector("textarea");
     this.verdict = element.querySelector(".verdict");
     this.list = element.querySelector(".findings");
@@ -122,8 +123,17 @@ class Editor {
       this.waiting = setTimeout(() => this.check(), 250);
     });
     this.playButton.addEventListener("click", () => {
-      const { schedule, findings } = this.check();
-      if (schedule) onPlay(schedule, findings);
+      const { schedule } = this.check();
+      if (!schedule) return;
+      onPlay(schedule);
+      byId("stages").scrollIntoView({ block: "nearest" });
+      byId("play").focus();
+    });
+    element.querySelector(".save-text").addEventListener("click", () => {
+      const link = tableElement("a", "", { download: "mine.txt" });
+      link.href = URL.createObjectURL(new Blob([this.area.value], { type: "text/plain" }));
+      link.click();
+      URL.revokeObjectURL(link.href);
     });
     element.querySelector(".copy-text").addEventListener("click", (event) => {
       this.area.select();
@@ -135,6 +145,12 @@ class Editor {
   set(text) {
     this.area.value = text;
     this.check();
+  }
+
+  /** Shows one of the examples in the editor and on the stage. */
+  playExample(name) {
+    this.set(examples[name]);
+    this.onPlay(this.check().schedule);
   }
 
   check() {

@@ -119,7 +119,11 @@ function linePositions(ranks, root) {
   return places.map((_, rank) => places[(rank - root + ranks) % ranks]);
 }
 
+/** Few ranks stand in a row below the one in the middle, which leaves more room for each. */
 function starPositions(ranks, root) {
+  if (ranks > 2 && ranks <= 5)
+    return Array.from({ length: ranks }, (_, rank) => (rank === root ? { x: 0.5, y: 0 }
+      : { x: ((rank - root - 1 + ranks) % ranks) / (ranks - 2), y: 1 }));
   const around = circlePositions(Math.max(3, ranks - 1));
   return Array.from({ length: ranks }, (_, rank) => {
     if (ranks === 2) return { x: rank === root ? 0.2 : 0.8, y: 0.5 };

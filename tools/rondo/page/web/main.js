@@ -7,18 +7,11 @@ function start() {
   const theme = new Theme(byId("theme"), () => app.recolour());
   const controls = new Controls(app);
   app.replay();
-  controls.fillTables();
+  controls.chosen();
   const editor = new Editor(byId("editor"), (schedule) => {
-    app.schedules = app.schedules.filter((each) => !each.typed);
-    app.schedules.push({ ...onHosts(schedule, data), typed: true,
-      algorithm: schedule.algorithm || "your own" });
-    app.shown = [app.schedules.length - 1];
-    controls.fillChoices();
-    app.player.time = 0;
-    app.replay();
-    controls.fillTables();
-    byId("stages").scrollIntoView({ block: "nearest" });
-    byId("play").focus();
+    app.schedules = [...app.schedules.filter((each) => !each.typed),
+      { ...onHosts(schedule, data), typed: true, algorithm: schedule.algorithm || "your own" }];
+    app.showAlgorithms([app.schedules.length - 1]);
   });
   byId("editor").open = data.editorOpen;
   // A long text is written out only when somebody looks at it.
@@ -30,9 +23,14 @@ function start() {
   fill();
   byId("command").textContent = data.command;
   byId("command-box").hidden = data.command === "";
+  const list = document.querySelector(".scenes");
+  if (list) {
+    controls.scenes = new Scenes(list, app, { controls, quiz: controls.quiz, editor });
+    controls.scenes.show(0);
+  }
   document.documentElement.dataset.ready = "true";
-  window.rondoPage = Object.freeze({ app, theme, checkText, scheduleText, roundDigests, outputsDigest,
-    layoutOf, timeOverSize });
+  window.rondoPage = Object.freeze({ app, theme, controls, checkText, scheduleText, roundDigests,
+    outputsDigest, layoutOf, timeOverSize });
 }
 
 start();

@@ -53,7 +53,8 @@ class Player {
     this.playing = true;
     this.last = null;
     this.onTime(this.time);
-    requestAnimationFrame(this.frame);
+    cancelAnimationFrame(this.request);  // of a play that has just been stopped
+    this.request = requestAnimationFrame(this.frame);
   }
 
   pause() {
@@ -74,7 +75,12 @@ class Player {
     const hurried = this.playing && this.until < Infinity;
     const target = hurried ? this.until : this.nextStop();
     if (target === undefined) return;
-    if (reducedMotion() || hurried) {
+    this.playTo(target, hurried);
+  }
+
+  /** Plays from here to an instant and rests there; at once where motion is not wanted. */
+  playTo(target, atOnce = false) {
+    if (reducedMotion() || atOnce || target <= this.time) {
       this.playing = false;
       this.seek(target);
       return;
@@ -105,7 +111,7 @@ class Player {
       return;
     }
     this.onTime(this.time);
-    requestAnimationFrame(this.frame);
+    this.request = requestAnimationFrame(this.frame);
   }
 
   /** Where motion is not wanted, jumps from stop to stop, one a second at speed 1. */

@@ -1,8 +1,9 @@
 // A played schedule as time passes: what every rank holds at an instant, where messages are, and
 // which instants are worth a stop.
 
-/** A cell of the picture: the value with most contributions, and the ranks of all values there. */
-const emptyCell = { best: null, all: 0n };
+/** A cell of the picture: the value with most contributions, the ranks of all values there, and when
+ * the cell changed last. */
+const emptyCell = { best: null, all: 0n, time: 0 };
 
 class Replay {
   constructor(play) {
@@ -14,6 +15,7 @@ class Replay {
     this.end = play.end.t;
     this.longest = this.messages.reduce((most, each) => Math.max(most, each.settled - each.begin), 0);
     this.stops = this.findStops();
+    this.rounds = this.findRounds();
     this.rewind();
   }
 
@@ -32,6 +34,25 @@ class Replay {
     return stops.filter((time) => time > 0);
   }
 
+  /** Each round's label, and the instant at which it and all rounds before it have been sent and added. */
+  findRounds() {
+    const rounds = new Map();
+    const keyOf = ({ phase, round }) => phase * 1e6 + round;
+    for (const message of this.messages)
+      rounds.set(keyOf(message), { key: keyOf(message), phase: message.phase, end: 0,
+        label: labelText(this.schedule, message.phase, message.round) });
+    const extend = (step, time) => {
+      const round = rounds.get(keyOf(step));
+      if (round) round.end = Math.max(round.end, time);
+    };
+    for (const message of this.messages) extend(message, message.settled);
+    for (const write of this.writes) if (write.reduced) extend(write, write.time);  // a copy may come late
+    const all = [...rounds.values()].sort((a, b) => a.key - b.key);
+    all.forEach((each, i) => { each.end = Math.max(each.end, i > 0 ? all[i - 1].end : 0); });
+    if (all.length > 0) all[all.length - 1].end = this.end;
+    return all;
+  }
+
   rewind() {
     this.applied = 0;
     this.time = 0;
@@ -46,7 +67,7 @@ class Replay {
     }
   }
 
-  store(rank, place, chunk, value) {
+  store(rank, place, chunk, value, time = 0) {
     const { memory } = this;
     if (!memory[rank].has(chunk)) memory[rank].set(chunk, new Map());
     const places = memory[rank].get(chunk);
@@ -60,7 +81,7 @@ class Replay {
       if (best === null || each.count > best.count) best = each;
       all |= each.set;
     }
-    this.cells[rank * this.schedule.chunks + chunk] = { best, all };
+    this.cells[rank * this.schedule.chunks + chunk] = { best, all, time };
   }
 
   /** Moves to an instant, forth or back. */
@@ -75,12 +96,17 @@ class Replay {
       write.values.forEach((value, i) => {
         const chunk = (write.run.first + i) % this.schedule.chunks;
         if (holdsChunk(this.schedule, write.run.buffer, write.rank, chunk))
-          this.store(write.rank, place, chunk, value);
+          this.store(write.rank, place, chunk, value, write.time);
       });
     }
   }
 
   cell(rank, chunk) { return this.cells[rank * this.schedule.chunks + chunk]; }
+
+  /** Whether a cell was written last, alone or with others. */
+  isFresh(cell) {
+    return this.applied > 0 && cell.time >= this.writes[this.applied - 1].time * (1 - 1e-9);
+  }
 
   /** What a rank's output buffer holds now. The end state is compared with the explainer's. */
   outputAt(rank, chunk) {
@@ -92,7 +118,7 @@ class Replay {
     const { messages, time } = this;
     const flying = [];
     for (let i = this.firstAfter(time - this.longest); i < messages.length; ++i) {
-      if (messages[i].begin > time) break;
+      if (messages[i].begin >= time * (1 - 1e-9)) break;  // what begins just now has not left yet
       if (messages[i].settled > time) flying.push(messages[i]);
     }
     return flying;
@@ -115,16 +141,21 @@ class Replay {
     return low;
   }
 
-  /** The bytes and messages that a rank has sent so far. */
-  sentBy(rank) {
-    let messages = 0;
-    let share = 0;
+  /** What every rank has sent at an instant, in parts of the vector. Messages under way count in part. */
+  sharesAt(time, counts = () => true) {
+    const shares = Array(this.schedule.ranks).fill(0);
     for (const message of this.messages) {
-      if (message.begin > this.time) break;
-      if (message.from !== rank || message.end > this.time * (1 + 1e-12)) continue;
-      ++messages;
-      share += message.values.length / this.schedule.chunks;
+      const { from, begin, end, values } = message;
+      if (begin >= time) break;
+      if (!counts(message)) continue;
+      const part = end > time ? (time - begin) / (end - begin) : 1;
+      shares[from] += (part * values.length) / this.schedule.chunks;
     }
-    return { messages, share };
+    return shares;
+  }
+
+  /** The number of messages that a rank has sent so far, whole ones. */
+  messagesSentBy(rank) {
+    return this.messages.filter(({ from, end }) => from === rank && end <= this.time * (1 + 1e-12)).length;
   }
 }

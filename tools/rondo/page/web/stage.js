@@ -5,8 +5,9 @@
 const stageHeights = [[2, 240], [4, 390], [8, 430], [20, 540], [Infinity, 660]];
 
 class Stage {
-  constructor(element, onChoose) {
+  constructor(element, view, onChoose) {
     this.element = element;
+    this.view = view;
     this.canvas = element.querySelector("canvas");
     this.picture = element.querySelector(".picture");
     this.buttons = element.querySelector(".ranks");
@@ -22,8 +23,7 @@ class Stage {
     const sameSchedule = this.replay?.schedule === replay.schedule;
     this.replay = replay;
     if (sameSchedule) {
-      this.stale = true;
-      if (this.picture.clientWidth !== this.width) this.resize();
+      this.resize();
       return;
     }
     this.layout = layoutOf(replay.schedule);
@@ -72,8 +72,10 @@ class Stage {
     const width = this.picture.clientWidth;
     const tall = ["tree", "hosts"].includes(this.layout.kind) ? 60 : 0;
     const [, wanted] = stageHeights.find(([ranks]) => schedule.ranks <= ranks);
-    const flat = this.layout.kind === "line" && schedule.ranks <= 8 ? 0.6 : 1;
-    const visible = Math.max(300, window.innerHeight - 200);  // with the player below it
+    const column = this.numbers && numbersInChunk(schedule) > 2;  // one number below the other
+    const flat = this.layout.kind === "line" && schedule.ranks <= 8 && !column ? 0.6 : 1;
+    // The player below it stays visible, and in a lesson something of the panels, too.
+    const visible = Math.max(300, window.innerHeight - (document.body.matches(".told") ? 400 : 200));
     const height = Math.round(Math.min((wanted + tall) * flat, visible, Math.max(240, width * 1.15)));
     this.width = width;
     this.height = height;
@@ -84,12 +86,15 @@ class Stage {
     }
     this.canvas.style.height = `${height}px`;
     const narrow = this.layout.kind === "tree" && schedule.ranks > 20;
-    const shape = narrow ? 0.62 : schedule.chunks >= 12 ? 1.5 : schedule.chunks >= 5 ? 1.3 : 1.12;
+    const { chunks } = schedule;
+    const wide = this.spread ? 2 : chunks >= 12 ? 1.5 : 1.3;
+    const shape = narrow ? 0.62 : column ? 0.95 : chunks >= 5 ? wide : 1.12;
     const close = schedule.ranks > 20 || (schedule.ranks > 8 && width < 700);
-    const gap = narrow ? 5 : close ? 12 : schedule.ranks > 8 ? 24 : 34;
+    const gap = narrow ? 5 : close ? 12 : schedule.ranks > 8 ? 24 : width < 600 || this.spread ? 30 : 44;
     this.boxes = fitBoxes(this.positionsWithin(width, height), width, height, shape, gap,
       schedule.hosts);
     this.curves.clear();
+    this.plans = null;
     this.placeButtons();
     this.stale = true;
   }
@@ -98,9 +103,15 @@ class Stage {
   positionsWithin(width, height) {
     const { kind, positions } = this.layout;
     const round = ["ring", "circle", "star", "cube", "hosts"].includes(kind) && positions.length <= 20;
-    const part = round ? Math.min(1, (height * (positions.length > 8 ? 2.4 : 1.9)) / width) : 1;
+    const most = (height * (positions.length > 8 ? 2.4 : 1.9)) / width;
+    const part = round && !this.spread ? Math.min(1, most) : 1;
     return positions.map(({ x, y }) => ({ x: 0.5 + (x - 0.5) * part, y }));
   }
+
+  get numbers() { return this.view.numbers && hasNumbers(this.replay.schedule); }
+
+  /** Many numbers in a row need wide boxes, which need all of the stage's width. */
+  get spread() { return this.numbers && this.replay.schedule.chunks >= 5; }
 
   box(rank) {
     const { x, y } = this.boxes.centres[rank];
@@ -149,8 +160,9 @@ class Stage {
       context.setLineDash([]);
       context.globalAlpha = 1;
     }
+    const view = { ...this.view, numbers: this.numbers };
     for (let rank = 0; rank < schedule.ranks; ++rank)
-      drawBox(context, this.replay, rank, this.box(rank), colours, rank === this.chosen);
+      drawBox(context, this.replay, rank, this.box(rank), colours, rank === this.chosen, view);
     this.drawnWrites = this.replay.applied;
     this.stale = false;
   }
@@ -163,41 +175,73 @@ class Stage {
     context.clearRect(0, 0, this.canvas.width, this.canvas.height);
     context.drawImage(this.behind, 0, 0);
     context.setTransform(this.scale, 0, 0, this.scale, 0, 0);
+    context.save();
+    this.drawMessages(context, colours, settled);
+    context.restore();
+  }
+
+  drawMessages(context, colours, settled) {
     const { schedule, time } = this.replay;
+    const { follow } = this.view;
     const flying = this.replay.flying();
     const shown = flying.length > 0 ? flying.filter(({ end }) => end >= time) : settled;
     const small = shown.length > 40 || this.boxes.width < 60;
-    const colourOf = (message) => chunkColours[colourIndex(schedule, message.values[0])];
+    this.clipToLinks(context);
     context.globalAlpha = shown.length > 300 ? 0.35 : 0.9;
-    for (const message of shown)
-      drawArrow(context, this.curve(message.from, message.to), colourOf(message), small ? 1 : 2);
-    context.globalAlpha = 1;
-    for (const message of flying) {
-      const part = Math.min(1, (time - message.begin) / (message.end - message.begin || 1));
-      const waits = time > message.end;  // arrived, but not taken yet: a dot at the receiver's edge
-      drawCargo(context, message, schedule, this.curve(message.from, message.to).at(part), small || waits,
-        colours);
+    const alpha = context.globalAlpha;
+    for (const message of shown) {
+      context.globalAlpha = carriesFollowed(schedule, follow, message) ? alpha : alpha * dimmed;
+      drawArrow(context, this.curve(message.from, message.to), this.colourOf(message), small ? 1 : 2);
     }
-    if (flying.length === 0 && !small)
-      for (const message of settled)
-        drawCargo(context, message, schedule, this.curve(message.from, message.to).at(0.5), small, colours);
+    context.globalAlpha = 1;
+    this.chips = flying.length > 0 ? this.flyingChips(flying, small)
+      : this.restingChips(small ? [] : settled);
+    for (const { message, text, rect, point } of this.chips) {
+      if (text) drawChip(context, colourIndex(schedule, message.values[0]), text, rect, colours.card);
+      else drawDot(context, this.colourOf(message), point, colours.card);
+    }
   }
-}
 
-/** "rank 2 holds: a complete; b of ranks 1 and 2; c nothing". */
-function rankSentence(replay, rank) {
-  const { schedule } = replay;
-  const full = fullCount(schedule);
-  const groups = new Map();
-  for (let chunk = 0; chunk < schedule.chunks; ++chunk) {
-    const { best } = replay.cell(rank, chunk);
-    const state = best === null ? "nothing" : best.count >= full && full > 1 ? "complete"
-      : `from ${whoText(ranksOf(best.set), schedule.ranks)}`;
-    if (!groups.has(state)) groups.set(state, []);
-    groups.get(state).push(chunkName(chunk, schedule.chunks));
+  /** Messages pass below the boxes of the ranks that they do not concern. */
+  clipToLinks(context) {
+    context.beginPath();
+    context.rect(0, 0, this.width, this.height);
+    this.boxes.centres.forEach((_, rank) => {
+      const { x, y, width, height } = this.box(rank);
+      context.rect(x, y, width, height);
+    });
+    context.clip("evenodd");
   }
-  const words = [...groups].map(([state, names]) =>
-    (names.length === schedule.chunks && names.length > 1 ? `all chunks ${state}`
-      : names.length > 8 ? `${names.length} chunks ${state}` : `${names.join(", ")} ${state}`));
-  return `${rankText(schedule, rank)} holds: ${words.join("; ")}`;
+
+  colourOf(message) { return chunkColours[colourIndex(this.replay.schedule, message.values[0])]; }
+
+  placer() {
+    const boxes = this.boxes.centres.map((_, rank) => this.box(rank));
+    return new ChipPlacer(this.canvas.getContext("2d"), this.replay.schedule, boxes, this.numbers,
+      { width: this.width, height: this.height });
+  }
+
+  /** Only chips of the chunk that is followed, if one is. */
+  spotlit(messages) {
+    return messages.filter((message) => carriesFollowed(this.replay.schedule, this.view.follow, message));
+  }
+
+  restingChips(settled) {
+    return this.placer().atRest(this.spotlit(settled), ({ from, to }) => this.curve(from, to));
+  }
+
+  /** A message that has arrived, but is not taken yet, is a dot at the receiver's edge. */
+  flyingChips(flying, small) {
+    const { time } = this.replay;
+    const seen = this.spotlit(flying);
+    const moving = small ? [] : seen.filter(({ end }) => end >= time);
+    const known = this.plans?.size === moving.length && moving.every((each) => this.plans.has(each));
+    const curveOf = ({ from, to }) => this.curve(from, to);
+    if (!known) this.plans = this.placer().inFlight(moving, curveOf);
+    return seen.map((message) => {
+      const plan = this.plans.get(message) ?? { text: "", from: 0, to: 1, curve: curveOf(message) };
+      const point = chipPoint(message, plan, time);
+      return { message, point, text: plan.text, rect: plan.text ? rectangle(point, plan.width) : null };
+    });
+  }
 }

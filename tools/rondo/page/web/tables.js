@@ -75,7 +75,7 @@ function roundTable(replay) {
 }
 
 /** What a rank holds now: a row for each chunk. */
-function holdingRows(replay, rank) {
+function holdingRows(replay, rank, numbers) {
   const { schedule } = replay;
   const full = fullCount(schedule);
   const rows = [];
@@ -89,7 +89,8 @@ function holdingRows(replay, rank) {
     const beside = best === null ? 0 : countBits(all & ~best.set);
     const state = best === null ? "nothing yet"
       : `${best.count >= full && full > 1 ? "✓ " : ""}${whoText(ranksOf(best.set), schedule.ranks)}` +
-        (beside > 0 && full > 1 ? ` (and ${beside} beside it)` : "");
+        (beside > 0 && full > 1 ? ` (and ${beside} beside it)` : "") +
+        (numbers && hasNumbers(schedule) ? `: ${numbersText(best)}` : "");
     row.append(name, tableElement("td", state));
     rows.push(row);
   }

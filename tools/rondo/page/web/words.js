@@ -31,6 +31,8 @@ const plural = (count, word) => `${count} ${word}${count === 1 ? "" : "s"}`;
 /** Up to 26 chunks have letters, as in textbooks. */
 const chunkName = (chunk, chunks) => (chunks <= 26 ? String.fromCharCode(97 + chunk) : `${chunk}`);
 
+const chunkNames = ({ chunks }) => Array.from({ length: chunks }, (_, chunk) => chunkName(chunk, chunks));
+
 const algorithmTitle = (schedule) => (schedule.algorithm || "unnamed").replaceAll("_", " ") +
   (schedule.real ? ", as it ran" : "");
 const collectiveTitle = (schedule) => collectives[schedule.collective].title;
@@ -83,15 +85,43 @@ function whoText(members, ranks) {
 
 const mostSentences = 4;
 
+/** "rank 0 sent chunk d of rank 0 to rank 1", with numbers: "(1), which adds it: 6 + 1 = 7". */
+function messageSentence(replay, message, under, numbers) {
+  const { schedule } = replay;
+  const told = `rank ${message.from} ${under ? "is sending" : "sent"} ` +
+    `${cargoSentence(message.values, schedule)} to rank ${receiverText(message, schedule)}`;
+  if (!numbers || message.values.length !== 1) return told;
+  const write = under ? undefined : replay.writes.find((each) => each.message === message && each.reduced);
+  return write ? `${told}: ${additionText(message, write.values[0])}`
+    : `${told}: ${message.values[0].numbers.join(", ")}`;
+}
+
 /** What happened up to a stop, or is under way, for the caption and the live region. */
-function roundSentence(schedule, messages, under) {
+function roundSentence(replay, messages, under, numbers) {
+  const { schedule } = replay;
   if (messages.length === 0) return "nothing is on its way.";
   const labels = [...new Set(messages.map(({ phase, round }) => labelText(schedule, phase, round)))];
-  const does = under ? "is sending" : "sent";
   const told = messages.slice(0, mostSentences).map((message) =>
-    `rank ${message.from} ${does} ${cargoSentence(message.values, schedule)} to rank ` +
-    receiverText(message, schedule));
+    messageSentence(replay, message, under, numbers));
   const more = messages.length - told.length;
   const rest = more > 0 ? `; and ${plural(more, "more message")}` : "";
   return `${labels.slice(0, 3).join(", ")}: ${told.join("; ")}${rest}.`;
+}
+
+/** "rank 2 holds: a complete; b of ranks 1 and 2; c nothing". */
+function rankSentence(replay, rank) {
+  const { schedule } = replay;
+  const full = fullCount(schedule);
+  const groups = new Map();
+  for (let chunk = 0; chunk < schedule.chunks; ++chunk) {
+    const { best } = replay.cell(rank, chunk);
+    const state = best === null ? "nothing" : best.count >= full && full > 1 ? "complete"
+      : `from ${whoText(ranksOf(best.set), schedule.ranks)}`;
+    if (!groups.has(state)) groups.set(state, []);
+    groups.get(state).push(chunkName(chunk, schedule.chunks));
+  }
+  const words = [...groups].map(([state, names]) =>
+    (names.length === schedule.chunks && names.length > 1 ? `all chunks ${state}`
+      : names.length > 8 ? `${names.length} chunks ${state}` : `${names.join(", ")} ${state}`));
+  return `${rankText(schedule, rank)} holds: ${words.join("; ")}`;
 }
