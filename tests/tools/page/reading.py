@@ -74,6 +74,17 @@ class WithoutAMouse(Page):
         self.assertEqual(rows[1].text, "reduce-scatter round 2 c 0+3 → 1 d 0+1 → 2 a 1+2 → 3 b 2+3 → 0")
         run("window.dispatchEvent(new Event('afterprint'))")
 
+    def test_lessons_on_paper_have_their_text_and_notes(self):
+        rondo("learn", "--output", folder / "paper")
+        self.open((folder / "paper" / "zero.html").as_uri())
+        notes = browser.find_element(By.CSS_SELECTOR, ".notes")
+        self.assertFalse(notes.is_displayed())
+        browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": "print"})
+        self.addCleanup(browser.execute_cdp_cmd, "Emulation.setEmulatedMedia", {"media": ""})
+        self.assertTrue(notes.is_displayed())
+        self.assertTrue(all(each.is_displayed() for each in browser.find_elements(By.CSS_SELECTOR, ".scene")))
+        self.assertFalse(element("play").is_displayed())
+
 
 class Learning(Page):
     def test_every_lesson_plays(self):

@@ -140,6 +140,23 @@ class Telling(Page):
                        ".flatMap(({best}) => best.numbers)")
             self.assertEqual(told, held)
 
+    def test_panels_of_a_still_scene_are_in_view(self):
+        size = browser.get_window_size()
+        self.addCleanup(browser.set_window_size, size["width"], size["height"])
+        visible = """
+          const panels = [...document.querySelectorAll('[data-panel]:not(.away)')];
+          const panel = panels.find((each) => !each.closest('.bar')).getBoundingClientRect();
+          return [panel.top + Math.min(80, panel.height) <= innerHeight, panel.bottom > 0];"""
+        for width, height in ((1366, 768), (420, 800)):
+            browser.set_window_size(width, height)
+            for name, number in (("one_rank", 4), ("reduce_scatter", 2), ("reduce_scatter", 7),
+                                 ("crossover", 5), ("write_your_own", 6)):
+                self.open_lesson(name)
+                self.show(number)
+                self.assertEqual(run(visible), [True, True], f"{name} {number}")
+                run("scrollTo(0, 0)")
+                self.assertIn(False, run(visible), f"{name} {number}: in view without being brought there")
+
     def test_keys_walk_through_the_scenes(self):
         self.open_lesson("tree")
         current = "return rondoPage.controls.scenes.current"

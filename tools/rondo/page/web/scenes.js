@@ -51,7 +51,18 @@ class Scenes {
     this.buttons[number].scrollIntoView({ block: "nearest", inline: "center" });
     this.setUp(dataset);
     this.showPanels((dataset.show ?? "").split(" "));
+    this.bringIntoView(dataset);
     this.seek(dataset);
+  }
+
+  /** The stage while something moves on it; where nothing moves, the first panel below it. */
+  bringIntoView(scene) {
+    const stages = byId("stages");
+    for (const each of [document.querySelector(".bar"), stages]) each.scrollIntoView({ block: "nearest" });
+    if (scene.from !== undefined) return;
+    const isBelow = (panel) => stages.compareDocumentPosition(panel) & Node.DOCUMENT_POSITION_FOLLOWING;
+    const shown = [...document.querySelectorAll("[data-panel]:not(.away)")];
+    shown.find(isBelow)?.scrollIntoView({ block: "nearest" });
   }
 
   setUp(scene) {
