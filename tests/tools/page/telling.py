@@ -20,7 +20,7 @@ SHOWN = """
   const near = (a, b) => Math.abs(a - b) <= 1e-9 * Math.max(a, b, 1e-9);
   const [replay] = app.replays;
   const {schedule} = replay;
-  const at = (scene.at ?? 'start').replace('middle of ', '');
+  const at = scene.at ?? 'start';
   const label = ({phase, round}) => `${schedule.phases[phase] ?? ''} round ${round + 1}`.trim();
   if (at === 'start') check('the start', app.player.time === 0 && replay.time === 0);
   else if (at === 'end')
@@ -37,7 +37,8 @@ SHOWN = """
   if (!scene.example) check('the algorithms', names.every((name) => shown.includes(name)) &&
     shown.length === (scene.second ? 2 : 1));
   check('the ranks', !scene.ranks || schedule.ranks === Number(scene.ranks));
-  check('the size', !scene.size || app.costs.bytes === 2 ** Number(scene.size));
+  check('the size', app.costs.bytes === (scene.size ? 2 ** Number(scene.size) : app.data.bytes));
+  check('the costs', app.costs.alpha === app.data.alpha && app.costs.beta === app.data.beta);
   check('the pace', shown.length < 2 || app.pace.name === (scene.pace ?? 'rounds'));
   const chunk = document.querySelector('[name=follow]:checked').parentElement.textContent.trim();
   check('the spotlight', chunk === (scene.chunk ?? 'all') && (app.view.follow === null) === !scene.chunk);
@@ -99,10 +100,19 @@ class Telling(Page):
                                 ({"show": "bytes"}, "panel bytes"), ({"second": "ring"}, "the algorithms"),
                                 ({"ranks": "8"}, "the ranks"), ({"look": "whole"}, "the cut")):
             self.assertIn(found, run(SHOWN, {**scene, **mutation}))
-        for wrong in ("reduce-scatter round 9", "middle of nothing"):
-            self.assertIn("which is no round", run("""
-              try { rondoPage.controls.scenes.moment(arguments[0]); }
-              catch (error) { return error.message; }""", wrong))
+        self.assertIn("which is no round", run("""
+          try { rondoPage.controls.scenes.moment('reduce-scatter round 9'); }
+          catch (error) { return error.message; }"""))
+
+    def test_a_scene_undoes_what_the_reader_changed(self):
+        self.open_lesson("crossover")
+        self.show(5)
+        for name in ("size", "alpha", "bandwidth"):
+            element(name).send_keys(Keys.ARROW_RIGHT, Keys.ARROW_RIGHT)
+        browser.find_element(By.CSS_SELECTOR, "[name=follow][value='2']").click()
+        self.assertEqual(run(SHOWN, {}), ["the start", "the algorithms", "the size", "the costs", "the pace",
+                                          "the spotlight", "panel chart"])
+        self.assertEqual(run(SHOWN, self.show(5)), [])
 
     def test_scenes_play_what_leads_to_their_moment(self):
         self.open_lesson("reduce_scatter", motion=True)

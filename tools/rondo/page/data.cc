@@ -109,14 +109,8 @@ Json schedule_data(const Schedule& schedule, bool from_table, const PageContent&
 }  // namespace
 
 nlohmann::ordered_json page_data(const PageContent& content) {
-  Json data{{"title", content.title},
-            {"command", content.command},
-            {"compared", content.compared},
-            {"editor", content.editor},
-            {"editorOpen", content.editor_open},
-            {"bytes", content.bytes},
-            {"alpha", content.alpha},
-            {"beta", content.beta},
+  Json data{{"title", content.title}, {"command", content.command}, {"compared", content.compared},
+            {"bytes", content.bytes}, {"alpha", content.alpha},     {"beta", content.beta},
             {"gamma", content.gamma}};
   if (const std::vector<ShownHost> hosts = shown_hosts(content.topology); !hosts.empty()) {
     data["hosts"] = hosts_data(hosts);

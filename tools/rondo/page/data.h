@@ -27,8 +27,6 @@ struct PageContent {
   std::string command{};  ///< the command that writes this page; empty: not shown
   std::string lesson{};   ///< a lesson's HTML, beside the stage; may be empty
   std::string notes{};    ///< a lesson's table, a panel below the stage; may be empty
-  std::string editor{};   ///< text in the editor at the start; empty: the first's
-  bool editor_open = false;
   std::string real{};  ///< JSON of how the first one really ran (see replay.js); empty: it did not
   double bytes = 1 << 20;              ///< N at the start
   double alpha = default_costs.alpha;  ///< seconds a message, at the start; inside a host

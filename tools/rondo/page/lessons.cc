@@ -90,9 +90,7 @@ PageContent zero() {
                   built(Collective::all_gather, "ring", 4));
 }
 PageContent write_your_own() {
-  PageContent content = explained_page(built(Collective::all_reduce, "recursive_doubling", 2), "");
-  content.editor_open = true;
-  return content;
+  return explained_page(built(Collective::all_reduce, "recursive_doubling", 2), "");
 }
 
 constexpr std::array lessons{

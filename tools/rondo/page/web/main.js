@@ -13,14 +13,12 @@ function start() {
       { ...onHosts(schedule, data), typed: true, algorithm: schedule.algorithm || "your own" }];
     app.showAlgorithms([app.schedules.length - 1]);
   });
-  byId("editor").open = data.editorOpen;
   // A long text is written out only when somebody looks at it.
   const fill = () => {
     if (byId("editor").open && editor.area.value === "")
-      editor.set(data.editor || scheduleText(app.schedules[0]));
+      editor.set(scheduleText(app.schedules[0]));
   };
   byId("editor").addEventListener("toggle", fill);
-  fill();
   byId("command").textContent = data.command;
   byId("command-box").hidden = data.command === "";
   const list = document.querySelector(".scenes");

@@ -17,7 +17,7 @@ function holdingText(replay, rank) {
   for (let chunk = 0; chunk < schedule.chunks; ++chunk)
     if ((replay.cell(rank, chunk).best?.count ?? 0) >= full) done.push(chunkName(chunk, schedule.chunks));
   const what = full > 1 ? "complete sum" : "chunk";
-  if (done.length === schedule.chunks) return `all ${what}s`;
+  if (done.length === schedule.chunks) return full > 1 ? "the complete sums of all chunks" : "all chunks";
   if (done.length === 0) return `no ${what}`;
   return done.length > 4 ? `${done.length} ${what}s`
     : `the ${what}${full > 1 ? ` of ${done.length > 1 ? "chunks" : "chunk"}` : ""} ${done.join(" and ")}`;

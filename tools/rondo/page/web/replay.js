@@ -105,7 +105,7 @@ class Replay {
 
   /** Whether a cell was written last, alone or with others. */
   isFresh(cell) {
-    return this.applied > 0 && cell.time >= this.writes[this.applied - 1].time * (1 - 1e-9);
+    return cell.time > 0 && cell.time >= this.writes[this.applied - 1].time * (1 - 1e-9);
   }
 
   /** What a rank's output buffer holds now. The end state is compared with the explainer's. */

@@ -3,12 +3,12 @@
 // that itself, so scenes can be visited in any order. Attributes of a scene's <li>, all optional:
 //
 //   data-at      the moment: "start" (default), "end", or the label of a round, such as
-//                "reduce-scatter round 2": when that round is done; "middle of LABEL": half-way
+//                "reduce-scatter round 2": when that round is done
 //   data-from    the moment from which it plays until then; without it, the player is there at once
 //   data-first, data-second   algorithms; by default the page's first alone
 //   data-ranks   the number of ranks      data-size   log2 of the size in bytes
 //   data-pace    "clock" or "rounds"      data-chunk  the chunk in the spotlight
-//   data-look    "whole": the vector is not cut yet; "bars": without numbers
+//   data-look    "whole": the vector is not cut yet
 //   data-show    panels: choices ranks clock rank bytes chart quiz rounds notes editor
 //   data-example the example that the editor plays
 
@@ -17,7 +17,7 @@ class Scenes {
     this.app = app;
     this.parts = parts;  // {controls, quiz, editor}
     const [{ collective, algorithm, ranks }] = app.schedules;
-    this.usual = { first: `${collective}:${algorithm}`, ranks, bytes: app.costs.bytes,
+    this.usual = { first: `${collective}:${algorithm}`, ranks, costs: { ...app.costs },
       numbers: app.view.numbers };
     this.buttons = [...list.children].map((item, number) => this.makeButton(item, number));
     document.body.classList.add("told");
@@ -68,13 +68,13 @@ class Scenes {
   setUp(scene) {
     const { app, usual, parts } = this;
     app.player.playing = false;
-    app.costs.bytes = scene.size ? 2 ** Number(scene.size) : usual.bytes;
+    Object.assign(app.costs, usual.costs, scene.size ? { bytes: 2 ** Number(scene.size) } : {});
     app.byRounds = scene.pace !== "clock";
     app.schedules = app.worlds.at(Number(scene.ranks ?? usual.ranks));
     const names = [scene.first ?? usual.first, ...(scene.second ? [scene.second] : [])];
     app.showAlgorithms(names.map((name) => this.indexOf(name)));
     if (scene.example) parts.editor.playExample(scene.example);
-    app.changeView({ whole: scene.look === "whole", numbers: usual.numbers && scene.look !== "bars" });
+    app.changeView({ whole: scene.look === "whole", numbers: usual.numbers });
     app.follow.choose(chunkNames(app.replays[0].schedule).indexOf(scene.chunk));
     parts.controls.sayState();
   }
@@ -103,12 +103,10 @@ class Scenes {
     const { app } = this;
     if (words === "start") return 0;
     if (words === "end") return app.player.end;
-    const [, middle, label] = /^(middle of )?(.*)$/.exec(words);
-    const { rounds } = app.replays[0];
-    const at = rounds.findIndex((round) => round.label === label);
-    if (at < 0) throw new Error(`the lesson's scene is at ${words}, which is no round of what it shows`);
-    const begin = at > 0 ? rounds[at - 1].end : 0;
-    return app.pace.position(app.replays[0], middle ? (begin + rounds[at].end) / 2 : rounds[at].end);
+    const [replay] = app.replays;
+    const round = replay.rounds.find(({ label }) => label === words);
+    if (!round) throw new Error(`the lesson's scene is at ${words}, which is no round of what it shows`);
+    return app.pace.position(replay, round.end);
   }
 
   /** Panels by their names; null: all. */
