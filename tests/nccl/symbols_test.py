@@ -7,8 +7,10 @@
 """
 
 import pathlib
-import subprocess
 import sys
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
+from dynamic_symbols import exported, lines_of, soname  # noqa: E402  (its folder is known only now)
 
 LIST = pathlib.Path(__file__).with_name("symbols.txt")
 SKIPPED = 77
@@ -18,37 +20,27 @@ INTERNAL = {"ncclResetDebugInitInternal"}
 MOST_MIB = 40
 
 
-def exported(library):
-    """Its dynamic symbols: {name: kind as nm tells it}."""
-    lines = subprocess.run(["nm", "-D", "--defined-only", library], check=True, text=True,
-                           stdout=subprocess.PIPE).stdout.splitlines()
-    return {line.split()[-1]: line.split()[-2] for line in lines}
-
-
-def soname(library):
-    lines = subprocess.run(["readelf", "-d", library], check=True, text=True,
-                           stdout=subprocess.PIPE).stdout.splitlines()
-    return [line.split("[")[1].rstrip("]") for line in lines if "(SONAME)" in line]
+def differences(names, has):
+    """Between the list and what a library exports."""
+    wanted = ({name: "W" for name in names} | {"p" + name: "T" for name in names}
+              | {name: "T" for name in INTERNAL})
+    return [f"{name}: exported as {has.get(name)}, wanted {wanted.get(name)}"
+            for name in sorted(wanted.keys() | has.keys()) if wanted.get(name) != has.get(name)]
 
 
 def check_list(library):
     names = [line for line in LIST.read_text(encoding="utf-8").splitlines()
              if not line.startswith("#")]
     assert names == sorted(set(names)), "symbols.txt is not sorted"
-    wanted = ({name: "W" for name in names} | {"p" + name: "T" for name in names}
-              | {name: "T" for name in INTERNAL})
-    has = exported(library)
     assert soname(library) == ["libnccl.so.2"], soname(library)
-    for name in sorted(wanted.keys() | has.keys()):
-        if wanted.get(name) != has.get(name):
-            print(f"{name}: exported as {has.get(name)}, wanted {wanted.get(name)}")
-    return 0 if has == wanted else 1
+    found = differences(names, exported(library))
+    print("\n".join(found))
+    return 1 if found else 0
 
 
 def installed():
     """An NCCL of this machine: where the loader looks, or in CUDA's toolkit."""
-    cache = subprocess.run(["/sbin/ldconfig", "-p"], check=True, text=True,
-                           stdout=subprocess.PIPE).stdout.splitlines()
+    cache = lines_of("/sbin/ldconfig", "-p")
     found = [line.split("=> ")[1] for line in cache if line.strip().startswith("libnccl.so.2 ")]
     found += pathlib.Path("/usr/local").glob("cuda*/lib*/libnccl.so.2")
     return found[0] if found else None
@@ -67,13 +59,10 @@ def check_installed(library):
 
 def loaded_sizes(library):
     """{path: bytes that are loaded} of it and of rondo's own libraries that it needs."""
-    lines = subprocess.run(["ldd", library], check=True, text=True,
-                           stdout=subprocess.PIPE).stdout.splitlines()
-    paths = [library] + [line.split()[2] for line in lines if "librondo" in line]
+    paths = [library] + [line.split()[2] for line in lines_of("ldd", library) if "librondo" in line]
     sizes = {}
     for path in paths:
-        rows = subprocess.run(["size", "--format=berkeley", path], check=True, text=True,
-                              stdout=subprocess.PIPE).stdout.splitlines()
+        rows = lines_of("size", "--format=berkeley", path)
         sizes[path] = sum(int(field) for field in rows[1].split()[:2])  # text and data
     return sizes
 

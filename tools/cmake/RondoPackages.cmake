@@ -24,4 +24,17 @@ set(CPACK_COMPONENT_PROGRAMS_DESCRIPTION
   "Collective communication: launcher, benchmarks, trainer, and a program that explains schedules")
 set(CPACK_COMPONENT_DEV_DESCRIPTION "Collective communication: library and headers for C++")
 set(CPACK_COMPONENT_NCCL_DESCRIPTION "rondo's library with NCCL's API, for programs that ask for it by path")
+
+# Debian's policy: each package has the licence and, as it is no Debian source package, rondo's change log.
+set(changes ${PROJECT_BINARY_DIR}/changelog.gz)
+file(ARCHIVE_CREATE OUTPUT ${changes} PATHS ${PROJECT_SOURCE_DIR}/tools/CHANGES.md FORMAT raw
+  COMPRESSION GZip COMPRESSION_LEVEL 9 MTIME 0)
+set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS tools/CHANGES.md)
+foreach(component IN LISTS CPACK_COMPONENTS_ALL)
+  string(TOUPPER ${component} name)
+  set(documents ${CMAKE_INSTALL_DATADIR}/doc/${CPACK_DEBIAN_${name}_PACKAGE_NAME})
+  install(FILES ${changes} DESTINATION ${documents} COMPONENT ${component} EXCLUDE_FROM_ALL)
+  install(FILES ${PROJECT_SOURCE_DIR}/LICENSE RENAME copyright DESTINATION ${documents}
+    COMPONENT ${component} EXCLUDE_FROM_ALL)
+endforeach()
 include(CPack)

@@ -85,8 +85,13 @@ function(rondo_library)
   target_compile_features(rondo INTERFACE cxx_std_20)
   target_include_directories(rondo INTERFACE
     $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/core/include> $<INSTALL_INTERFACE:include>)
-  set_target_properties(rondo PROPERTIES LINKER_LANGUAGE CXX
-    VERSION ${PROJECT_VERSION} SOVERSION ${PROJECT_VERSION_MAJOR})
+  # A new minor version may change the API while the major one is 0.
+  set(soversion ${PROJECT_VERSION_MAJOR})
+  if(soversion EQUAL 0)
+    set(soversion 0.${PROJECT_VERSION_MINOR})
+  endif()
+  set_target_properties(rondo PROPERTIES LINKER_LANGUAGE CXX VERSION ${PROJECT_VERSION}
+    SOVERSION ${soversion})
   if(BUILD_SHARED_LIBS)
     # Only names of namespace rondo leave the library: never its copies of Boost and the STL.
     set(exports ${PROJECT_SOURCE_DIR}/tools/cmake/exports.map)

@@ -68,8 +68,8 @@ class WithLibrary(build_py):
 
 def version():
     """That of the library."""
-    project = (REPOSITORY / "CMakeLists.txt").read_text()
-    return re.search(r"^project\(rondo VERSION ([0-9.]+)", project, re.M)[1]
+    header = (REPOSITORY / "core/include/rondo/version.h").read_text()
+    return ".".join(re.findall(r"^#define RONDO_VERSION_\w+ (\d+)", header, re.M))
 
 
 def describe(**more):

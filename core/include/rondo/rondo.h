@@ -70,12 +70,13 @@
 #include "rondo/traffic.h"
 #include "rondo/typed.h"
 #include "rondo/types.h"
+#include "rondo/version.h"
 #include "rondo/window.h"
 #include "rondo/work.h"
 
 namespace rondo {
 
-/// Library version as "MAJOR.MINOR.PATCH".
+/// The library's version as "MAJOR.MINOR.PATCH". <rondo/version.h> has that of the headers.
 const char* version();
 
 /// Names one bootstrap: where the ranks of a new world find each other. One process makes it, and

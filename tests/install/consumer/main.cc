@@ -1,7 +1,9 @@
-// A program outside the tree: two ranks as threads all-reduce, each checks its sum.
+// A program outside the tree: two ranks as threads all-reduce, each checks its sum. The library has the
+// version of the headers.
 #include <rondo/rondo.h>
 
 #include <cstdio>
+#include <string>
 #include <thread>
 #include <vector>
 
@@ -23,6 +25,11 @@ int main() {
   std::thread other([&] { run_rank(worlds[1], right[1]); });
   run_rank(worlds[0], right[0]);
   other.join();
-  std::printf("rondo %s: %s\n", rondo::version(), right[0] && right[1] ? "right" : "WRONG");
-  return right[0] && right[1] ? 0 : 1;
+  const std::string headers = std::to_string(RONDO_VERSION_MAJOR) + "." +
+                              std::to_string(RONDO_VERSION_MINOR) + "." +
+                              std::to_string(RONDO_VERSION_PATCH);
+  const bool all_right = right[0] && right[1] && headers == rondo::version();
+  std::printf("rondo %s, headers %s: %s\n", rondo::version(), headers.c_str(),
+              all_right ? "right" : "WRONG");
+  return all_right ? 0 : 1;
 }
