@@ -54,7 +54,8 @@ def bindings(sources, pybind11):
 
 
 class WithLibrary(build_py):
-    """Adds rondo's libnccl.so.2 to the package, for rondo.activate, and rondorun if it was built."""
+    """Adds rondo's libnccl.so.2 to the package, for rondo.activate, and rondorun if it was built. LICENCES
+    names a folder that it adds, too."""
 
     def run(self):
         super().run()
@@ -64,6 +65,8 @@ class WithLibrary(build_py):
             (package / folder).mkdir(parents=True, exist_ok=True)
             if pathlib.Path(path).exists():
                 shutil.copy(path, package / folder)
+        if "LICENCES" in os.environ:
+            shutil.copytree(os.environ["LICENCES"], package / "licences", dirs_exist_ok=True)
 
 
 def version():
