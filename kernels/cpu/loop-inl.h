@@ -108,9 +108,11 @@ struct WordAt {
   }
 };
 
-/// Some vectors of results.
+/// Some vectors of results. The constructor is written out, as GCC would make one outside of Highway's
+/// instruction set, which NEON's vectors refuse.
 template <class Place, class D>
 struct Words {
+  HWY_INLINE Words() {}
   hn::Vec<D> vector[Place::count];
 };
 
@@ -153,7 +155,8 @@ struct Combine {
 template <class Codec, class Function, class D, class Place>
 HWY_NOINLINE Words<Place, D> map_many_parts(const Function& function, D d, const Place& place) {
   static_assert(Place::count == 1);
-  Words<Place, D> words{{hn::Zero(d)}};
+  Words<Place, D> words;
+  words.vector[0] = hn::Zero(d);
   for (int part = 0; part < Codec::parts; ++part) {
     words.vector[0] = hn::Or(words.vector[0], function.part(part, d, place).vector[0]);
   }

@@ -21,11 +21,20 @@ std::string congestion_control(const UniqueFd& socket) {
   return name.data();
 }
 
+bool may_choose(const UniqueFd& socket, const std::string& name) {
+  return ::setsockopt(socket.get(), IPPROTO_TCP, TCP_CONGESTION, name.data(),
+                      static_cast<socklen_t>(name.size())) == 0;
+}
+
 // A connection that has once been paced stays so. So both ends must begin with Reno. They take the
 // machine's own choice only where the connection leaves the machine.
 TEST_CASE("tcp: connections within a machine are never paced", "[transports]") {
   const UniqueFd socket(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
   const std::string usual = congestion_control(socket);
+  if (!may_choose(socket, "reno") || !may_choose(socket, usual)) {
+    WARN("not tried: this process may not choose how connections are paced (or QEMU emulates it)");
+    return;
+  }
   tcp::Pacing pacing;
   pacing.begin(socket.get());
   CHECK(congestion_control(socket) == "reno");
