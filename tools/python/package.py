@@ -65,8 +65,9 @@ class WithLibrary(build_py):
             (package / folder).mkdir(parents=True, exist_ok=True)
             if pathlib.Path(path).exists():
                 shutil.copy(path, package / folder)
+        shutil.rmtree(package / "licences", ignore_errors=True)   # of a build before
         if "LICENCES" in os.environ:
-            shutil.copytree(os.environ["LICENCES"], package / "licences", dirs_exist_ok=True)
+            shutil.copytree(os.environ["LICENCES"], package / "licences")
 
 
 def version():
