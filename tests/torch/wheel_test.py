@@ -12,6 +12,7 @@ import sysconfig
 REPOSITORY = pathlib.Path(__file__).resolve().parents[2]
 PLACE = REPOSITORY / "build/wheel/torch"
 WHEELS = REPOSITORY / "build/wheel/for-torch"
+LIBRONDO = os.environ.get("LIBRONDO", str(REPOSITORY / "build/check/lib"))
 LINE = """
 import pathlib, sys, torch, rondo
 assert pathlib.Path(rondo.__file__).is_relative_to(sys.prefix), rondo.__file__
@@ -32,7 +33,7 @@ def run(*command, **variables):
 def make_environment():
     """Its Python."""
     run("rm", "-rf", PLACE, WHEELS)
-    run("tools/wheel", WHEELS, PYTHON=os.path.realpath(sys.executable))
+    run("tools/wheel", WHEELS, PYTHON=os.path.realpath(sys.executable), LIBRONDO=LIBRONDO)
     run(os.path.realpath(sys.executable), "-m", "venv", PLACE)
     python = PLACE / "bin/python"
     run(python, "-m", "pip", "install", "--quiet", "--no-deps", *WHEELS.glob("*.whl"))
