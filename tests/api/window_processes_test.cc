@@ -2,6 +2,8 @@
 #include <signal.h>
 #include <unistd.h>
 
+#include <chrono>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -23,12 +25,13 @@ using test::run_ranks;
 using test::Setting;
 using test::start_ranks;
 
-Communicator join(int port, int rank, int ranks, const std::string& transport) {
+Communicator join(int port, int rank, int ranks, const std::string& transport,
+                  std::chrono::milliseconds timeout = {}) {
   const Setting own("RANK", std::to_string(rank));
   const Setting all("WORLD_SIZE", std::to_string(ranks));
   const Setting address("MASTER_ADDR", "127.0.0.1");
   const Setting place("MASTER_PORT", std::to_string(port));
-  return Communicator::from_environment({.transport = transport});
+  return Communicator::from_environment({.transport = transport, .timeout = timeout});
 }
 
 /// Each rank adds one to every element of the next rank's block, which it reads and writes, and passes
@@ -87,6 +90,33 @@ TEST_CASE("the death of a peer ends waits, gets and puts") {
     return std::string(name(error.code())) + " " + std::to_string(error.peer());
   });
   CHECK(ranks[0].report() == "peer_lost 1");
+}
+
+TEST_CASE("a peer that stands still ends a wait, whatever other peers are served meanwhile") {
+  const std::string call = GENERATE("flush", "get", "put");
+  const int port = free_port();
+  std::vector<Child> ranks = start_ranks(3, [&](int rank) -> std::string {
+    Communicator world = join(port, rank, 3, "tcp", std::chrono::milliseconds(1500));
+    std::vector<char> block(32 << 20);
+    Window window(world, block.data(), block.size());
+    std::vector<char> own(block.size());
+    if (rank == 1) ::raise(SIGSTOP);
+    const Error error = error_of([&] {
+      for (;;) {
+        if (rank == 2) window.get(std::span(own).first(1000), 0);
+        if (rank == 0 && call == "get") window.get(own, 1);
+        if (rank == 0 && call == "put") window.put(own, 1);
+        if (rank == 0 && call == "flush") {
+          window.put(std::span(own).first(1000), 1);
+          window.flush(1);
+        }
+      }
+    });
+    return std::string(name(error.code())) + (rank == 0 ? " in " + error.call() : "");
+  });
+  CHECK(ranks[0].report() == "timeout in " + call);
+  CHECK(ranks[2].report() == "timeout");
+  ranks[1].kill();
 }
 
 TEST_CASE("a window in a child that its owner forked does nothing") {

@@ -331,10 +331,12 @@ TEST_CASE("abort of the communicator ends the waits of its windows on every rank
   for (const Reach& reach : reaches) {
     with_world(3, {.transport = reach.transport}, [&](Communicator& world) {
       Window window(world, nullptr, 0);
-      world.barrier();  // all ranks have made theirs
-      if (world.rank() == 2) world.abort("on purpose");
-      expect(error_of([&] { window.wait_signal((world.rank() + 1) % 3); }), ErrorCode::aborted,
-             "on purpose");
+      const Error error = error_of([&] {
+        world.barrier();  // all ranks have made theirs
+        if (world.rank() == 2) world.abort("on purpose");
+        window.wait_signal((world.rank() + 1) % 3);
+      });
+      expect(error, ErrorCode::aborted, "on purpose");
     });
   }
 }
