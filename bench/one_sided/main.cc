@@ -6,7 +6,6 @@
 //
 // The three take turns. A turn is a row of calls, each with a place of its own in the block, so that all
 // data is fresh; then every byte is checked. Times are of a call on the slowest rank.
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <chrono>
 #include <cstdint>
@@ -17,7 +16,7 @@
 #include <string>
 #include <vector>
 
-#include "bench/common/size.h"
+#include "bench/common/side_program.h"
 #include "bench/common/statistics.h"
 #include "rondo/memory.h"
 #include "rondo/rondo.h"
@@ -27,9 +26,7 @@ namespace rondo::bench {
 namespace {
 
 struct Options {
-  std::size_t smallest = 8;
-  std::size_t largest = std::size_t{16} << 20;
-  std::size_t factor = 8;
+  Sizes sizes{8, std::size_t{16} << 20, 8};
   int turns = 20;
   bool shared = true;
 };
@@ -54,7 +51,7 @@ class Bench {
  public:
   Bench(Communicator& world, const Options& options)
       : world_(world),
-        bytes_(std::max(options.largest, bytes_in_a_turn)),
+        bytes_(std::max(options.sizes.largest, bytes_in_a_turn)),
         memory_(options.shared ? allocate(2 * bytes_) : Memory()),
         own_(options.shared ? 0 : 2 * bytes_),
         arriving_(options.shared ? memory_.as<std::byte>() : std::span(own_)),
@@ -146,27 +143,9 @@ void run(const Options& options) {
         "# %d ranks, blocks in %s memory, medians of %d turns\n%12s %12s %12s %12s %10s %10s\n",
         world.size(), options.shared ? "shared" : "ordinary", options.turns, "size (B)", "put (us)",
         "get (us)", "send/recv", "put (GB/s)", "put/send");
-  for (std::size_t size = options.smallest;; size *= options.factor) {
-    measure(bench, world, size, options.turns);
-    if (size > options.largest / options.factor) break;
-  }
+  options.sizes.each([&](std::size_t size) { measure(bench, world, size, options.turns); });
   bench.close();
   world.finalize();
-}
-
-CLI::Option* size_option(CLI::App& app, const char* name, std::size_t& size, const char* text) {
-  return app
-      .add_option_function<std::string>(
-          name,
-          [&size, name](const std::string& word) {
-            const auto bytes = parse_size(word);
-            if (!bytes || *bytes < 1)
-              throw CLI::ValidationError(name,
-                                         "'" + word + "' is no size of at least 1, such as 64K");
-            size = *bytes;
-          },
-          text)
-      ->type_name("SIZE");
 }
 
 }  // namespace
@@ -177,10 +156,7 @@ int main(int argc, char** argv) {
   CLI::App app(
       "Measures puts and gets of windows (rondo/window.h) beside messages, and checks every byte.",
       "one_sided_perf");
-  rondo::bench::size_option(app, "-b,--minbytes", options.smallest, "smallest size, such as 8");
-  rondo::bench::size_option(app, "-e,--maxbytes", options.largest, "largest size, such as 16M");
-  app.add_option("-f,--stepfactor", options.factor, "each size is so many times the last")
-      ->check(CLI::Range(2, 1 << 20));
+  rondo::bench::add_sizes(app, options.sizes, 1);
   app.add_option("-n,--turns", options.turns, "turns of each kind and size")
       ->check(CLI::Range(1, 1'000'000));
   std::string memory = "shared";
@@ -188,20 +164,8 @@ int main(int argc, char** argv) {
          "--memory", memory,
          "of the blocks: shared (rondo::allocate(), which peers of one host map) or ordinary")
       ->check(CLI::IsMember({"shared", "ordinary"}));
-  app.callback([&] {
-    if (options.smallest > options.largest)
-      throw CLI::ValidationError("-b,--minbytes", "is more than -e,--maxbytes");
+  return rondo::bench::run_side_program(app, argc, argv, [&] {
     options.shared = memory == "shared";
-  });
-  try {
-    app.parse(argc, argv);
-  } catch (const CLI::ParseError& error) {
-    return app.exit(error) == 0 ? 0 : 2;  // wrong use
-  }
-  try {
     rondo::bench::run(options);
-  } catch (const std::exception& error) {
-    std::fprintf(stderr, "%s\n", error.what());
-    return 1;
-  }
+  });
 }

@@ -5,7 +5,6 @@
 //
 //   error   root mean square of the difference, in % of that of the exact sum
 //   bytes   what the busiest rank sent for it, in % of the usual one's
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <chrono>
 #include <cmath>
@@ -15,7 +14,7 @@
 #include <string>
 #include <vector>
 
-#include "bench/common/size.h"
+#include "bench/common/side_program.h"
 #include "bench/common/statistics.h"
 #include "rondo/quantized.h"
 #include "rondo/rondo.h"
@@ -24,9 +23,7 @@ namespace rondo::bench {
 namespace {
 
 struct Options {
-  std::size_t smallest = std::size_t{64} << 10;
-  std::size_t largest = std::size_t{16} << 20;
-  std::size_t factor = 4;
+  Sizes sizes{std::size_t{64} << 10, std::size_t{16} << 20, 4};
   int iterations = 10;
 };
 
@@ -102,21 +99,6 @@ void measure(Communicator& world, std::size_t size, int iterations) {
   std::fflush(stdout);
 }
 
-CLI::Option* size_option(CLI::App& app, const char* name, std::size_t& size, const char* text) {
-  return app
-      .add_option_function<std::string>(
-          name,
-          [&size, name](const std::string& word) {
-            const auto bytes = parse_size(word);
-            if (!bytes || *bytes < sizeof(float))
-              throw CLI::ValidationError(name,
-                                         "'" + word + "' is no size of at least 4, such as 64K");
-            size = *bytes;
-          },
-          text)
-      ->type_name("SIZE");
-}
-
 void run(const Options& options) {
   auto world = Communicator::from_environment();
   if (world.rank() == 0)
@@ -124,10 +106,7 @@ void run(const Options& options) {
         "# %d ranks, medians of %d calls, of the slowest rank\n%12s %12s %12s %8s %8s %8s\n",
         world.size(), options.iterations, "size (B)", "float32 (us)", "8 bits (us)", "faster",
         "bytes %", "error %");
-  for (std::size_t size = options.smallest;; size *= options.factor) {
-    measure(world, size, options.iterations);
-    if (size > options.largest / options.factor) break;
-  }
+  options.sizes.each([&](std::size_t size) { measure(world, size, options.iterations); });
   world.finalize();
 }
 
@@ -141,25 +120,8 @@ int main(int argc, char** argv) {
       "(rondo/quantized.h),\n"
       "beside the usual one, and how far its sums are off.",
       "all_reduce_quantized_perf");
-  rondo::bench::size_option(app, "-b,--minbytes", options.smallest, "smallest size, such as 64K");
-  rondo::bench::size_option(app, "-e,--maxbytes", options.largest, "largest size, such as 16M");
-  app.add_option("-f,--stepfactor", options.factor, "each size is so many times the last")
-      ->check(CLI::Range(2, 1 << 20));
+  rondo::bench::add_sizes(app, options.sizes, sizeof(float));
   app.add_option("-n,--iters", options.iterations, "calls of each kind and size")
       ->check(CLI::Range(1, 1'000'000));
-  app.callback([&] {
-    if (options.smallest > options.largest)
-      throw CLI::ValidationError("-b,--minbytes", "is more than -e,--maxbytes");
-  });
-  try {
-    app.parse(argc, argv);
-  } catch (const CLI::ParseError& error) {
-    return app.exit(error) == 0 ? 0 : 2;  // wrong use
-  }
-  try {
-    rondo::bench::run(options);
-  } catch (const std::exception& error) {
-    std::fprintf(stderr, "%s\n", error.what());
-    return 1;
-  }
+  return rondo::bench::run_side_program(app, argc, argv, [&] { rondo::bench::run(options); });
 }

@@ -1,4 +1,4 @@
-// Operators of your own, on elements of your own.
+// Operators of your own, on elements of your own. rondo/operators.h has some ready-made ones.
 //
 //   struct Largest {
 //     double value;
