@@ -180,7 +180,9 @@ Traffic OneSided::traffic() const {
 void OneSided::finish(const Part& part, int peer) {
   if (part == nullptr) return;
   const Progress::Lock lock(state_->progress());
-  await({"put", peer}, [&] { return !part->is_done(); });
+  // Also after a failure: until the operation has ended the engine reads the caller's bytes.
+  const Waiting waiting(*this, {"put", peer});
+  state_->progress().drive(*part);
   if (part->error) std::rethrow_exception(part->error);
 }
 

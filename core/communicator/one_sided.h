@@ -187,6 +187,7 @@ class OneSided final : public Service {
   void wait_for_room(int peer, const char* call);
   void ask_to_flush(int peer);
   void reap(Peer& peer);
+  class Waiting;
   template <class Pending>
   void await(const Wait& wait, Pending is_pending);
 

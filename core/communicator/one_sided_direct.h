@@ -20,21 +20,27 @@ class OneSided::DirectWork {
   int rank_;
 };
 
-/// Each wait has a silence of its own. What comes directly moves nothing in the engine, so it is noted
-/// here.
+/// Lives while this rank waits for a peer. Each wait has a silence of its own.
+class OneSided::Waiting {
+ public:
+  Waiting(OneSided& calls, const Wait& wait) : wait_(calls.wait_) {
+    wait_ = wait;
+    calls.state_->progress().note_move();
+  }
+  ~Waiting() { wait_.reset(); }
+  Waiting(const Waiting&) = delete;
+  Waiting& operator=(const Waiting&) = delete;
+
+ private:
+  std::optional<Wait>& wait_;
+};
+
+/// Ends with an error as soon as the communicator has failed. What comes directly moves nothing in the
+/// engine, so it is noted here.
 template <class Pending>
 void OneSided::await(const Wait& wait, Pending is_pending) {
   if (!is_pending()) return;
-  struct Waiting {
-    explicit Waiting(std::optional<Wait>& what) : what(what) {}
-    ~Waiting() { what.reset(); }
-    Waiting(const Waiting&) = delete;
-    Waiting& operator=(const Waiting&) = delete;
-    std::optional<Wait>& what;
-  };
-  wait_ = wait;
-  const Waiting waiting(wait_);
-  state_->progress().note_move();
+  const Waiting waiting(*this, wait);
   state_->progress().drive_while([&] {
     require_usable();
     if (progress_counts()) state_->progress().note_move();
