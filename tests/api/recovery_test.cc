@@ -9,10 +9,10 @@
 
 #include "rondo/rondo.h"
 #include "tests/api/expected_error.h"
+#include "tests/api/join.h"
 #include "tests/catch.h"
 #include "tests/ports.h"
 #include "tests/support/processes.h"
-#include "tests/support/setting.h"
 #include "tests/support/threads.h"
 
 namespace rondo {
@@ -23,18 +23,9 @@ using test::Child;
 using test::error_of;
 using test::expect;
 using test::expect_that;
-using test::Setting;
+using test::join;
 
 constexpr std::size_t count = 5000;
-
-/// Joins a world of processes. The transport is between all of them.
-Communicator join(int port, int rank, int ranks, const std::string& transport) {
-  const Setting own("RANK", std::to_string(rank));
-  const Setting all("WORLD_SIZE", std::to_string(ranks));
-  const Setting address("MASTER_ADDR", "127.0.0.1");
-  const Setting place("MASTER_PORT", std::to_string(port));
-  return Communicator::from_environment({.transport = transport});
-}
 
 std::string list(const std::vector<int>& ranks) {
   std::string text;

@@ -11,28 +11,19 @@
 #include "rondo/rondo.h"
 #include "rondo/window.h"
 #include "tests/api/expected_error.h"
+#include "tests/api/join.h"
 #include "tests/catch.h"
 #include "tests/ports.h"
 #include "tests/support/processes.h"
-#include "tests/support/setting.h"
 
 namespace rondo {
 namespace {
 
 using test::Child;
 using test::error_of;
+using test::join;
 using test::run_ranks;
-using test::Setting;
 using test::start_ranks;
-
-Communicator join(int port, int rank, int ranks, const std::string& transport,
-                  std::chrono::milliseconds timeout = {}) {
-  const Setting own("RANK", std::to_string(rank));
-  const Setting all("WORLD_SIZE", std::to_string(ranks));
-  const Setting address("MASTER_ADDR", "127.0.0.1");
-  const Setting place("MASTER_PORT", std::to_string(port));
-  return Communicator::from_environment({.transport = transport, .timeout = timeout});
-}
 
 /// Each rank adds one to every element of the next rank's block, which it reads and writes, and passes
 /// the word on: `laps` times round.
