@@ -373,8 +373,7 @@ CommandLine read_command_line(int argc, const char* const* argv, bool speaks) {
       "be satisfied; 2 when the command line cannot be read. With --elastic a rank that fails "
       "alone\n"
       "ends alone.\n"
-      "Not available: gradients sent in fewer than 16 bits, and types other than float32 on a "
-      "GPU.");
+      "Not available: types other than float32 on a GPU.");
   CommandLine line;
   Reader reader(app);
   list_shared(line.options, reader);

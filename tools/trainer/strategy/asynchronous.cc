@@ -22,9 +22,13 @@ void Asynchronous::start(const Replica& replica) {
     peers_[peer].place = places_.span().subspan(peer * length, length);
     peers_[peer].change = changes_.span().subspan(peer * length, length);
   }
+  remember(replica);
+  window_.emplace(world_, places_.data(), places_.span().size_bytes());
+}
+
+void Asynchronous::remember(const Replica& replica) {
   float* to = base_.data();
   for (const std::span<float> part : replica) to = std::copy(part.begin(), part.end(), to);
-  window_.emplace(world_, places_.data(), places_.span().size_bytes());
 }
 
 void Asynchronous::after_step(const Replica& replica) {
@@ -149,8 +153,7 @@ void Asynchronous::settle(const Replica& replica) {
   for (Peer& peer : peers_) peer.is_done = false;
   // The sums were rounded in different orders.
   for (const std::span<float> part : replica) world_.broadcast(part, 0);
-  float* to = base_.data();
-  for (const std::span<float> part : replica) to = std::copy(part.begin(), part.end(), to);
+  remember(replica);
   settled_ = true;
 }
 

@@ -83,6 +83,8 @@ class Asynchronous {
   };
 
   int rank() const { return world_.rank(); }
+  /// What changes from here on is a change.
+  void remember(const Replica& replica);
   void add_changes(const Replica& replica);
   void send(int to);
   void take(int from, const Replica& replica);
