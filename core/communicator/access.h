@@ -24,6 +24,9 @@ struct CommunicatorAccess {
   static const std::shared_ptr<CommunicatorState>& state(const Work& work) { return work.state_; }
 };
 
+/// The communicator that a handle refers to. Throws Error{invalid_usage} where it refers to none.
+CommunicatorState& usable(const std::shared_ptr<CommunicatorState>& state);
+
 /// True while this thread is between a Group's construction and its wait().
 bool in_group();
 /// Leaves work to the group's wait().

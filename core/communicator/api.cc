@@ -4,22 +4,24 @@
 #include "core/communicator/exchange.h"
 
 namespace rondo {
+namespace detail {
+
+CommunicatorState& usable(const std::shared_ptr<CommunicatorState>& state) {
+  if (state) return *state;
+  throw Error(
+      ErrorCode::invalid_usage, "this Communicator handle is empty",
+      {.remedy = "make one with from_environment(), or test the handle that split() returned"});
+}
+
+}  // namespace detail
 namespace {
 
 using detail::CommunicatorAccess;
 using detail::CommunicatorState;
 using detail::Exchange;
 using detail::Message;
+using detail::usable;
 using State = std::shared_ptr<CommunicatorState>;
-
-CommunicatorState& usable(const State& state) {
-  if (!state) {
-    throw Error(
-        ErrorCode::invalid_usage, "this Communicator handle is empty",
-        {.remedy = "make one with from_environment(), or test the handle that split() returned"});
-  }
-  return *state;
-}
 
 void check(const State& state, const Message& message, const void* input, const void* output) {
   const CommunicatorState& communicator = usable(state);

@@ -118,10 +118,8 @@ OneSided::Part OneSided::put(const WindowPlace& to, const void* source, std::opt
   if (to.bytes > 0) {
     const DirectWork work(*this, to.peer);
     std::memmove(here, source, to.bytes);  // a rank may put into its own block what lies in it
-  }
-  if (to.peer != rank()) {
-    ++direct_.messages;
-    direct_.payload_bytes += to.bytes;
+    direct_.messages += to.peer != rank() ? 1 : 0;
+    direct_.payload_bytes += to.peer != rank() ? to.bytes : 0;
   }
   if (signal) this->signal(to.peer, *signal);
   return nullptr;

@@ -10,7 +10,6 @@
 // fingerprints, checksums and diagnosis of hangs. A rank takes the requests of a peer in order.
 #pragma once
 
-#include <array>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
@@ -61,7 +60,9 @@ class OneSided final : public Service {
     return blocks_.bytes_of(number, rank);
   }
 
-  /// Throws Error{invalid_argument} where a put or get could not be made.
+  /// Throws Error{invalid_argument} where there is no such rank.
+  void check_peer(int peer) const;
+  /// The same where a put or get could not be made.
   void check(const WindowPlace& place, const void* own) const;
   /// Returns when the part of a put to `peer` is complete.
   void finish(const Part& part, int peer);
@@ -153,14 +154,13 @@ class OneSided final : public Service {
   /// a block of the rank directly. The rank's own such one is 1 when it takes its blocks away.
   static std::atomic_ref<std::uint64_t> counter(void* counters, int from, int signal);
   static std::size_t counters_bytes(int ranks) {
-    return static_cast<std::size_t>(ranks) * counters_of_a_rank * sizeof(std::uint64_t);
+    return static_cast<std::size_t>(ranks) * counters_of_a_peer * sizeof(std::uint64_t);
   }
   void add_counters();
   /// Null: the peer is reached by messages.
   void* counters_of(int peer) const;
   static constexpr int at_work = Window::signals;
-  static constexpr std::size_t counters_of_a_rank =
-      Window::signals + 8;  ///< a cache line of its own
+  static constexpr std::size_t counters_of_a_peer = Window::signals + 8;  // whole cache lines
   std::atomic_ref<std::uint64_t> own_counter(int peer, int signal) const {
     return counter(counters_.get(), peer, signal);
   }
@@ -168,7 +168,6 @@ class OneSided final : public Service {
   class DirectWork;
   /// Returns when no peer works on this rank's blocks any more, after some seconds at the latest.
   void take_blocks_away();
-  void check_peer(int peer) const;
   void check_signal(int signal) const;
   bool take(int peer, int signal, std::size_t count);
   WindowBlocks::Block checked_part(const WindowPlace& place, const void* own) const;

@@ -33,11 +33,11 @@ void OneSided::check_signal(int signal) const {
 std::atomic_ref<std::uint64_t> OneSided::counter(void* counters, int from, int signal) {
   static_assert(std::atomic_ref<std::uint64_t>::is_always_lock_free, "shared between processes");
   const std::size_t at =
-      static_cast<std::size_t>(from) * counters_of_a_rank + static_cast<std::size_t>(signal);
+      static_cast<std::size_t>(from) * counters_of_a_peer + static_cast<std::size_t>(signal);
   return std::atomic_ref(static_cast<std::uint64_t*>(counters)[at]);
 }
 
-// Relaxed: only this rank takes. Acquire pairs with the release of give_signal() and complete().
+/// Acquire pairs with the release of give_signal() and complete().
 bool OneSided::take(int peer, int signal, std::size_t count) {
   std::uint64_t& taken =
       taken_[static_cast<std::size_t>(peer) * signals + static_cast<std::size_t>(signal)];

@@ -9,24 +9,13 @@
 #include "core/communicator/one_sided.h"
 
 namespace rondo {
-namespace {
 
 using detail::CommunicatorAccess;
 using detail::CommunicatorState;
 
-const std::shared_ptr<CommunicatorState>& state_of(const Communicator& world) {
-  const auto& state = CommunicatorAccess::state(world);
-  if (state) return state;
-  throw Error(
-      ErrorCode::invalid_usage, "this Communicator handle is empty",
-      {.remedy = "make one with from_environment(), or test the handle that split() returned"});
-}
-
-}  // namespace
-
 Window::Window(Communicator& world, void* memory, std::size_t bytes)
     : exceptions_(std::uncaught_exceptions()) {
-  CommunicatorState& parent = *state_of(world);
+  CommunicatorState& parent = detail::usable(CommunicatorAccess::state(world));
   detail::OneSided::check_block(memory, bytes, parent.rank());
   calls_ = detail::OneSided::open(parent.open_for_windows());
   number_ = calls_->add_window(memory, bytes);

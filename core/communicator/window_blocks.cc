@@ -11,8 +11,9 @@ struct WindowBlocks::Offer {
   std::uint64_t bytes = 0;
   Exposed place{};
   bool direct = false;  ///< peers of this host can map it
-  std::uint64_t owner =
-      0;  ///< where add()'s lies, for threads of the process; it waits for them there
+  /// Where the owner lies that add() was given, for threads of the same process. They read it before
+  /// the barrier that follows.
+  std::uint64_t owner = 0;
 
   static void fields(auto& self, auto& archive) {
     archive(self.bytes, self.place.address, self.place.window, self.direct, self.owner);

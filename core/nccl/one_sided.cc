@@ -54,15 +54,6 @@ std::shared_ptr<OneSided> calls_of(Member& member) {
                           : "use ncclSend and ncclRecv"});
 }
 
-void check_peer(const Member& member, int peer) {
-  const int ranks = member.share()->size();
-  if (peer >= 0 && peer < ranks) return;
-  throw Error(
-      ErrorCode::invalid_argument,
-      "peer is " + std::to_string(peer) + ", and there are " + std::to_string(ranks) + " ranks",
-      {.rank = member.share()->rank(), .remedy = "use a rank of the communicator"});
-}
-
 std::size_t bytes_of(std::size_t count, DataType type) {
   if (count <= std::numeric_limits<std::size_t>::max() / size_of(type))
     return count * size_of(type);
@@ -83,7 +74,7 @@ ncclResult_t issue_put(ncclComm_t comm, ncclWindow_t window, detail::WindowPlace
                        const void* source, int signal) {
   const std::shared_ptr<Member> member = member_of(comm);
   const std::shared_ptr<OneSided> calls = calls_of(*member);
-  check_peer(*member, to.peer);
+  calls->check_peer(to.peer);
   to.window = number_of(*member, window);
   calls->check(to, source);
   return issue(OneSidedCall{member, false, [calls, to, source, signal] {
@@ -101,7 +92,7 @@ ncclResult_t issue_wait(ncclComm_t comm, std::span<const ncclWaitSignalDesc_t> w
   const std::shared_ptr<OneSided> calls = calls_of(*member);
   std::vector<Wait> waits;
   for (const ncclWaitSignalDesc_t& each : wanted) {
-    check_peer(*member, each.peer);
+    calls->check_peer(each.peer);
     if (each.opCnt < 0)
       throw Error(ErrorCode::invalid_argument, "opCnt is " + std::to_string(each.opCnt),
                   {.remedy = "ask for 0 or more signals"});
@@ -158,7 +149,7 @@ ncclResult_t ncclSignal(int peer, int sigIdx, int ctx, unsigned int flags, ncclC
     const int signal = signal_of(ctx, sigIdx);
     const std::shared_ptr<Member> member = member_of(comm);
     const auto calls = calls_of(*member);
-    check_peer(*member, peer);
+    calls->check_peer(peer);
     return issue(
         OneSidedCall{member, false, [calls, peer, signal] { calls->signal(peer, signal); }});
   });
