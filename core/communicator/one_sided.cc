@@ -251,20 +251,20 @@ OneSided::Part OneSided::post(int peer, Request request, const void* bytes) {
     send_copy(peer, nullptr, bytes, count);
     return nullptr;
   }
-  return send(peer, {}, bytes, count);
+  return send(peer, nullptr, bytes, count);
 }
 
 void OneSided::send_copy(int peer, const Request* request, const void* bytes, std::size_t count) {
   const std::size_t head = request == nullptr ? 0 : sizeof *request;
-  std::vector<std::byte> copy(head + count);
-  if (head > 0) std::memcpy(copy.data(), request, head);
-  if (count > 0) std::memcpy(copy.data() + head, bytes, count);
-  const std::byte* const from = copy.data();
+  auto copy = std::make_unique_for_overwrite<std::byte[]>(head + count);
+  if (head > 0) std::memcpy(copy.get(), request, head);
+  if (count > 0) std::memcpy(copy.get() + head, bytes, count);
+  const std::byte* const from = copy.get();
   send(peer, std::move(copy), from, head + count);
 }
 
 /// `kept`: what lasts until they have gone, where they lie in it.
-OneSided::Part OneSided::send(int peer, std::vector<std::byte> kept, const void* bytes,
+OneSided::Part OneSided::send(int peer, std::unique_ptr<std::byte[]> kept, const void* bytes,
                               std::size_t count) {
   std::deque<Outgoing>& all = at(peer).outgoing;
   Outgoing& outgoing = all.emplace_back();
@@ -274,7 +274,7 @@ OneSided::Part OneSided::send(int peer, std::vector<std::byte> kept, const void*
     all.pop_back();  // no operation uses the bytes
     throw;
   }
-  outgoing.bytes = std::move(kept);
+  outgoing.kept = std::move(kept);
   return outgoing.operation;
 }
 

@@ -102,13 +102,13 @@ class OneSided final : public Service {
 
   /// Sent, but perhaps not gone yet.
   struct Outgoing {
-    std::vector<std::byte> bytes{};  ///< none: those of the caller, or of a block
+    std::unique_ptr<std::byte[]> kept{};  ///< null: the bytes are the caller's, or of a block
     Part operation{};
   };
   /// The request of a peer that is being received, or its bytes.
   struct Arrival {
-    std::vector<std::byte> frame = std::vector<std::byte>(longest_request);
-    std::size_t bytes = 0;  ///< of the frame
+    std::vector<std::byte> frame{};  ///< as long as the longest so far
+    std::size_t bytes = 0;           ///< of the frame
     Request request{};
     bool in_bytes = false;  ///< the request was taken, its bytes are on their way
     Part operation{};       ///< null: nothing arrives
@@ -181,7 +181,7 @@ class OneSided final : public Service {
   /// then.
   Part post(int peer, Request request, const void* bytes);
   Part submit(int peer, bool sends, const void* from, void* to, std::size_t bytes);
-  Part send(int peer, std::vector<std::byte> kept, const void* bytes, std::size_t count);
+  Part send(int peer, std::unique_ptr<std::byte[]> kept, const void* bytes, std::size_t count);
   void send_copy(int peer, const Request* request, const void* bytes, std::size_t count);
   void wait_for_room(int peer, const char* call);
   void ask_to_flush(int peer);

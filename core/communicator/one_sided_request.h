@@ -27,7 +27,7 @@ struct OneSidedRequest {
 static_assert(sizeof(OneSidedRequest) == 24 && std::is_trivially_copyable_v<OneSidedRequest>);
 
 /// A request with its bytes is one frame of at most so much. Copying them costs less than a second
-/// frame would.
-inline constexpr std::size_t longest_request = 4096;
+/// message would.
+inline constexpr std::size_t longest_request = std::size_t{36} << 10;
 
 }  // namespace rondo::detail

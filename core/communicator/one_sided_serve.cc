@@ -52,7 +52,8 @@ bool OneSided::receive_request(int peer) {
   const std::optional<std::size_t> bytes = arrived_from(peer);
   if (!bytes) return false;
   Arrival& arrival = at(peer).arrival;
-  if (*bytes < sizeof(Request) || *bytes > arrival.frame.size()) throw unexpected(peer);
+  if (*bytes < sizeof(Request) || *bytes > longest_request) throw unexpected(peer);
+  if (*bytes > arrival.frame.size()) arrival.frame.resize(*bytes);
   arrival.bytes = *bytes;
   arrival.operation = submit(peer, false, nullptr, arrival.frame.data(), *bytes);
   return true;

@@ -45,8 +45,10 @@ std::string words(const Reach& reach, int from, int to, std::size_t bytes) {
          std::to_string(to);
 }
 
-/// Around the longest request (4096 bytes with its 24), the longest frame, and many frames.
-const std::size_t lengths[] = {0, 1, 24, 4071, 4072, 4073, 65536, 65537, 1'000'003};
+/// Around the longest request with its 24 bytes (a frame of 32 KiB, or 36 KiB where frames are
+/// longer), the longest frame, and many frames.
+const std::size_t lengths[] = {0,     1,     24,    32743, 32744,    32745,
+                               36839, 36840, 36841, 65537, 1'000'003};
 
 TEST_CASE("what every rank puts is in the peers' blocks after a fence, and comes back by get") {
   for (const Reach& reach : reaches) {
