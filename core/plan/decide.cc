@@ -49,11 +49,11 @@ CallSize size_of(const Call& call, Counts counts, int ranks) {
 std::shared_ptr<const Plan> make_plan(const Composition& composition, int root, int rank,
                                       const Topology& around) {
   Plan plan{.schedule = composition.build(around, root)};
-  const bool sends_from_place = around.links == LinkClass::network;
-  plan.program =
-      composition.written
-          ? lower_written(plan.schedule, sends_from_place)[static_cast<std::size_t>(rank)]
-          : lower(plan.schedule, rank, sends_from_place);
+  const Fusion fusion =
+      around.links == LinkClass::network ? Fusion::sends_from_place : Fusion::full;
+  plan.program = composition.written
+                     ? lower_written(plan.schedule, fusion)[static_cast<std::size_t>(rank)]
+                     : lower(plan.schedule, rank, fusion);
   plan.longest = composition.longest_message(around, root);
   plan.flow = flow_of(plan.schedule);
   plan.shared = std::make_shared<SharedPlans>(composition.collective(), around.ranks, root, rank);

@@ -3,6 +3,7 @@
 
 #include <vector>
 
+#include "core/plan/lower.h"
 #include "core/schedule/program.h"
 
 namespace rondo {
@@ -27,7 +28,7 @@ bool overlap(const Chunk& a, const Chunk& b, int chunks);
 bool reads(const Draft& draft, const Chunk& chunk, int chunks);
 bool writes(const Draft& draft, const Chunk& chunk, int chunks);
 
-/// Fuses one lane's drafts in place; dead ones are removed. `sends_from_place`: see lower().
-void fuse(std::vector<Draft>& drafts, int chunks, bool sends_from_place);
+/// Fuses one lane's drafts in place; dead ones are removed.
+void fuse(std::vector<Draft>& drafts, int chunks, Fusion fusion);
 
 }  // namespace rondo

@@ -185,7 +185,7 @@ Program interleave(std::vector<Lane>& lanes) {
 
 }  // namespace
 
-Program lower(const Schedule& schedule, int rank, bool sends_from_place) {
+Program lower(const Schedule& schedule, int rank, Fusion fusion) {
   const int chunks = schedule.layout.chunks();
   std::vector<Lane> lanes(static_cast<std::size_t>(schedule.lanes));
   for (int index = 0; index < schedule.lanes; ++index) {
@@ -193,7 +193,7 @@ Program lower(const Schedule& schedule, int rank, bool sends_from_place) {
     Steps steps = schedule.steps(rank, index);
     while (const Step* step = steps.next())
       lane.drafts.push_back(draft_of(schedule, rank, *step, index));
-    fuse(lane.drafts, chunks, sends_from_place);
+    fuse(lane.drafts, chunks, fusion);
     find_rewritten(lane.drafts, chunks);
     lane.dependencies = dependencies_of(lane.drafts, chunks);
   }

@@ -15,15 +15,22 @@
 //   where one was enough. verify() takes the lowered form and proves it.
 #pragma once
 
+#include <cstdint>
+
 #include "core/schedule/program.h"
 #include "core/schedule/schedule.h"
 
 namespace rondo {
 
+/// Which steps become one op. Messages are the same in any case, so ranks need not agree on it.
+enum class Fusion : std::uint8_t {
+  full,
+  sends_from_place,  ///< channels send from the caller's memory: what is kept there is sent from there
+  none
+};
+
 /// Pure; O(steps^2) in the worst case, done once per plan. Throws Error{internal} when the schedule
-/// breaks a rule of the schedule language (e.g. operands of different extents). `sends_from_place`:
-/// channels take messages from the caller's memory, so what is kept there is sent from there.
-/// Messages are the same either way, so ranks need not agree on it.
-Program lower(const Schedule& schedule, int rank, bool sends_from_place = false);
+/// breaks a rule of the schedule language (e.g. operands of different extents).
+Program lower(const Schedule& schedule, int rank, Fusion fusion = Fusion::full);
 
 }  // namespace rondo

@@ -2,8 +2,6 @@
 
 #include <string>
 
-#include "core/plan/lower.h"
-#include "core/schedule/verify.h"
 #include "rondo/error.h"
 
 namespace rondo {
@@ -19,7 +17,18 @@ namespace {
 
 }  // namespace
 
-std::vector<Program> lower_written(const Schedule& schedule, bool sends_from_place) {
+Lowered lower_verified(const Schedule& schedule, Fusion fusion) {
+  Lowered made;
+  for (int rank = 0; rank < schedule.ranks; ++rank)
+    made.programs.push_back(lower(schedule, rank, fusion));
+  Schedule header = schedule;
+  header.depth = made.programs[0].depth;
+  made.report = verify(header, made.programs);
+  const bool last = made.report.ok() || fusion == Fusion::none;
+  return last ? made : lower_verified(schedule, Fusion::none);
+}
+
+std::vector<Program> lower_written(const Schedule& schedule, Fusion fusion) {
   if (schedule.lanes > most_lanes)
     refuse(schedule, "it has " + std::to_string(schedule.lanes) + " lanes",
            "at most " + std::to_string(most_lanes));
@@ -27,16 +36,11 @@ std::vector<Program> lower_written(const Schedule& schedule, bool sends_from_pla
     refuse(schedule, "its channels must hold " + std::to_string(schedule.depth) + " messages",
            "'depth " + std::to_string(least_depth) +
                "': receive earlier, so that no rank sends more before the other receives");
-  std::vector<Program> programs;
-  for (int rank = 0; rank < schedule.ranks; ++rank)
-    programs.push_back(lower(schedule, rank, sends_from_place));
-  Schedule header = schedule;
-  header.depth = least_depth;
-  const Report report = verify(header, programs);
-  if (!report.ok())
-    refuse(schedule, report.findings.front(),
-           "send less before the other side receives; `rondo verify --file` says more");
-  return programs;
+  Lowered made = lower_verified(schedule, fusion);
+  if (made.report.ok()) return std::move(made.programs);
+  throw Error(ErrorCode::internal,
+              "the program of " + schedule.algorithm + " is wrong: " + made.report.findings.front(),
+              {.remedy = "report this with the schedule"});
 }
 
 }  // namespace rondo

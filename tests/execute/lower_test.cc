@@ -12,10 +12,10 @@
 namespace rondo {
 namespace {
 
-std::vector<Program> lower_all(const Schedule& schedule, bool sends_from_place = false) {
+std::vector<Program> lower_all(const Schedule& schedule, Fusion fusion = Fusion::full) {
   std::vector<Program> programs;
   for (int rank = 0; rank < schedule.ranks; ++rank)
-    programs.push_back(lower(schedule, rank, sends_from_place));
+    programs.push_back(lower(schedule, rank, fusion));
   return programs;
 }
 
@@ -53,10 +53,11 @@ TEST_CASE("every algorithm's lowered programs verify, at every root") {
       const int roots = info(row.collective).has_root ? ranks : 1;
       for (int root = 0; root < roots; ++root) {
         const Schedule schedule = row.build(ranks, root);
-        for (const bool sends_from_place : {false, true}) {
-          const Report report = verify_lowered(schedule, lower_all(schedule, sends_from_place));
-          INFO(name(row.collective) << " " << row.name << " ranks " << ranks << " root " << root
-                                    << (sends_from_place ? " sending from place" : ""));
+        for (const Fusion fusion : {Fusion::full, Fusion::sends_from_place}) {
+          const Report report = verify_lowered(schedule, lower_all(schedule, fusion));
+          INFO(name(row.collective)
+               << " " << row.name << " ranks " << ranks << " root " << root
+               << (fusion == Fusion::sends_from_place ? " sending from place" : ""));
           INFO((report.ok() ? std::string() : report.findings.front()));
           REQUIRE(report.ok());
           REQUIRE((report.rank_order || !row.rank_order));  // each sum is one op still
@@ -93,7 +94,7 @@ TEST_CASE("sends from memory that a later op writes are marked") {
   std::size_t marked = 0;
   std::size_t others = 0;
   for (const Algorithm& row : algorithms()) {
-    for (const Program& program : lower_all(row.build(4, 0), true)) {
+    for (const Program& program : lower_all(row.build(4, 0), Fusion::sends_from_place)) {
       for (std::size_t i = 0; i < program.ops.size(); ++i) {
         const Op& op = program.ops[i];
         const auto operands = program.operands_of(op);
@@ -133,7 +134,7 @@ TEST_CASE("a ring becomes receive-reduce-sends that touch no scratch") {
 
 TEST_CASE("results that are kept are sent from their place where channels can do that") {
   const Algorithm* ring = find_algorithm(Collective::all_reduce, "ring");
-  CHECK(text(lower(ring->build(4, 0), 0, true)) ==
+  CHECK(text(lower(ring->build(4, 0), 0, Fusion::sends_from_place)) ==
         "input[3] -> 1\n"
         "3 + input[2] -> 1\n"
         "3 + input[1] -> 1\n"
@@ -147,18 +148,18 @@ TEST_CASE("results that are kept are sent from their place where channels can do
 }
 
 TEST_CASE("writes of results that nothing reads again are marked as last") {
-  const auto last = [](std::string_view algorithm, bool sends_from_place) {
+  const auto last = [](std::string_view algorithm, Fusion fusion) {
     const Schedule schedule = find_algorithm(Collective::all_reduce, algorithm)->build(4, 0);
     std::string chunks;
-    for (const Op& op : lower(schedule, 0, sends_from_place).ops)
+    for (const Op& op : lower(schedule, 0, fusion).ops)
       if (op.last) chunks += std::to_string(op.into.first);
     return chunks;
   };
   // Sent on as they are made, chunks go to the slot first and then, past the caches, to the output.
-  CHECK(last("ring", false) == "0321");
-  CHECK(last("ring", true) == "1");
+  CHECK(last("ring", Fusion::full) == "0321");
+  CHECK(last("ring", Fusion::sends_from_place) == "1");
   // Two_shot's own chunk goes to three peers: one as it is made, two from the output.
-  CHECK(last("two_shot", false) == "321");
+  CHECK(last("two_shot", Fusion::full) == "321");
 }
 
 TEST_CASE("a one-shot reduction reads all its channels in one op, in rank order") {

@@ -44,11 +44,11 @@ struct Cell {
 /// It takes any of them that is ready.
 class Runner {
  public:
-  Runner(const Schedule& schedule, int rank, bool sends_from_place, std::uint32_t interleaved,
+  Runner(const Schedule& schedule, int rank, Fusion fusion, std::uint32_t interleaved,
          std::uint64_t groups)
       : rank_(rank),
         chunks_(static_cast<std::uint32_t>(schedule.layout.chunks())),
-        program_(lower(schedule, rank, sends_from_place)),
+        program_(lower(schedule, rank, fusion)),
         abreast_(interleaved),
         done_(groups * interleaved * program_.ops.size()) {}
 
@@ -134,15 +134,16 @@ class Runner {
 };
 
 /// Ranks take turns in random order until none can go on.
-void check(const Schedule& schedule, bool sends_from_place, std::uint32_t interleaved,
-           std::size_t ahead) {
+void check(const Schedule& schedule, Fusion fusion, std::uint32_t interleaved, std::size_t ahead) {
   INFO(name(schedule.collective) << " " << schedule.algorithm << ", ranks " << schedule.ranks
                                  << ", interleaved " << interleaved << ", looking " << ahead
-                                 << " ahead" << (sends_from_place ? ", sending from place" : ""));
+                                 << " ahead"
+                                 << (fusion == Fusion::sends_from_place ? ", sending from place"
+                                                                        : ""));
   std::mt19937 random(schedule.ranks);
   std::vector<Runner> runners;
   for (int rank = 0; rank < schedule.ranks; ++rank)
-    runners.emplace_back(schedule, rank, sends_from_place, interleaved, 2);
+    runners.emplace_back(schedule, rank, fusion, interleaved, 2);
   Wires wires;
   for (bool moved = true; moved;) {
     moved = false;
@@ -169,10 +170,10 @@ TEST_CASE("interleaved passes wait in no circle and mix up no frames or memory: 
       if (row.collective == Collective::send_recv && ranks == 1) continue;
       const Schedule schedule = row.build(ranks, info(row.collective).has_root ? ranks - 1 : 0);
       const Cut cut = cut_for_wires(flow_of(schedule), std::size_t{512} << 10, 16);
-      for (const bool sends_from_place : {false, true}) {
+      for (const Fusion fusion : {Fusion::full, Fusion::sends_from_place}) {
         for (std::uint32_t interleaved = 1; interleaved <= cut.interleaved; ++interleaved) {
-          check(schedule, sends_from_place, interleaved, patience(interleaved));
-          if (ranks < 8) check(schedule, sends_from_place, interleaved, window);
+          check(schedule, fusion, interleaved, patience(interleaved));
+          if (ranks < 8) check(schedule, fusion, interleaved, window);
         }
       }
     }
@@ -181,7 +182,8 @@ TEST_CASE("interleaved passes wait in no circle and mix up no frames or memory: 
 
 TEST_CASE("every algorithm's programs need no more of a channel than a cut leaves to a pass") {
   for (const Algorithm& row : algorithms())
-    CHECK(static_cast<std::size_t>(lower(row.build(4, 0), 0, true).depth) <= depth_of_a_pass);
+    CHECK(static_cast<std::size_t>(lower(row.build(4, 0), 0, Fusion::sends_from_place).depth) <=
+          depth_of_a_pass);
 }
 
 }  // namespace

@@ -96,10 +96,10 @@ void add(const Report& report, const std::string& where, Summary& summary) {
 /// The programs that executors run: over channels, and merged for each kind of shared memory.
 void verify_programs(const Algorithm& row, const Schedule& schedule, const std::string& where,
                      Summary& summary) {
-  for (const bool from_place : {false, true}) {
+  for (const Fusion fusion : {Fusion::full, Fusion::sends_from_place}) {
     std::vector<Program> programs;
     for (int rank = 0; rank < schedule.ranks; ++rank)
-      programs.push_back(lower(schedule, rank, from_place));
+      programs.push_back(lower(schedule, rank, fusion));
     Schedule header = schedule;
     header.depth = programs[0].depth;
     summary.programs += programs.size();

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "core/base/text.h"
-#include "core/plan/lower.h"
+#include "core/plan/written.h"
 #include "core/schedule/collective.h"
 #include "core/schedule/script.h"
 #include "core/schedule/verify.h"
@@ -60,11 +60,7 @@ void verify_one(const Schedule& schedule, const LineOf& line_of, const std::stri
   if (report.suppressed > 0)
     summary.findings.push_back(where + "and " + std::to_string(report.suppressed) + " more");
   if (!report.ok()) return;
-  std::vector<Program> programs;
-  for (int rank = 0; rank < schedule.ranks; ++rank) programs.push_back(lower(schedule, rank));
-  Schedule header = schedule;
-  header.depth = programs[0].depth;
-  for (const std::string& finding : verify(header, programs).findings)
+  for (const std::string& finding : lower_verified(schedule).report.findings)
     summary.findings.push_back(where + "lowered: " + finding);
 }
 

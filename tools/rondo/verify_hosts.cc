@@ -46,7 +46,8 @@ struct HostsSummary {
 
 void verify_lowered(const Schedule& schedule, const std::string& where, HostsSummary& summary) {
   std::vector<Program> programs;
-  for (int rank = 0; rank < schedule.ranks; ++rank) programs.push_back(lower(schedule, rank, true));
+  for (int rank = 0; rank < schedule.ranks; ++rank)
+    programs.push_back(lower(schedule, rank, Fusion::sends_from_place));
   Schedule header = schedule;
   header.depth = programs[0].depth;
   summary.programs += programs.size();
