@@ -7,6 +7,7 @@
 #include <fstream>
 
 #include "core/communicator/access.h"
+#include "core/plan/written.h"
 #include "core/schedule/collective.h"
 #include "core/schedule/text.h"
 #include "tests/api/expected_error.h"
@@ -72,7 +73,28 @@ TEST_CASE("the examples carry calls of every size, on every transport") {
       run_with(examples + "/ring.schedule", "my_ring", Collective::all_reduce, ranks, transport);
     run_with(examples + "/halving_doubling.schedule", "halving_doubling", Collective::all_reduce, 4,
              transport);
+    run_with(examples + "/swing.schedule", "swing", Collective::all_reduce, 8, transport);
+    for (const int ranks : cells<int>({2, 5, 6}, {6})) {
+      run_with(examples + "/pat.schedule", "pat", Collective::all_gather, ranks, transport);
+      run_with(examples + "/scatter_all_gather.schedule", "scatter_all_gather",
+               Collective::broadcast, ranks, transport);
+    }
   }
+}
+
+/// A fused op holds a message while it waits to send, which its schedule does not.
+TEST_CASE("a schedule whose fused program would wait for ever runs step by step") {
+  std::ifstream file(examples + "/swing.schedule");
+  const std::string text{std::istreambuf_iterator<char>(file), {}};
+  const Schedule schedule = parse_script(text).build({.ranks = 16}, 0);
+  REQUIRE(verify(schedule).ok());
+  std::vector<Program> fused;
+  for (int rank = 0; rank < 16; ++rank) fused.push_back(lower(schedule, rank));
+  Schedule header = schedule;
+  header.depth = fused[0].depth;
+  CHECK_FALSE(verify(header, fused).ok());
+  CHECK(lower_verified(schedule).report.ok());
+  run_with(examples + "/swing.schedule", "swing", Collective::all_reduce, 16, "local");
 }
 
 TEST_CASE("the example's ring has the steps of the built-in one, and so its program") {
