@@ -21,7 +21,8 @@ class Merger {
  public:
   Merger(const Schedule& schedule, const Sharing& sharing)
       : chunks_(schedule.layout.chunks()), ranks_(schedule.ranks), sharing_(sharing) {
-    for (std::int32_t rank = 0; rank < ranks_; ++rank) take(lower(schedule, rank, Fusion::sends_from_place));
+    for (std::int32_t rank = 0; rank < ranks_; ++rank)
+      take(lower(schedule, rank, Fusion::sends_from_place));
   }
 
   /// False where a message cannot become a place.
