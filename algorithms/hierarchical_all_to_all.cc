@@ -98,7 +98,10 @@ class AllToAll {
       all.push_back(swap_bundles());
       all.push_back(sort());
     }
-    for (int role = index_; role < hosts_.largest(); role += size_) all.push_back(across(role));
+    // Only its own number receives. It comes last, so that nothing that is sent waits for it.
+    for (int role = index_ + size_; role < hosts_.largest(); role += size_)
+      all.push_back(across(role));
+    all.push_back(across(index_));
     all.push_back(put_in_place());
     all.push_back(swap_own());
     return in_order(std::move(all));

@@ -157,8 +157,11 @@ Estimates::Estimates(const Topology& topology)
       memory_(topology.memory),
       network_{topology.network_alpha, beta_of_hosts(topology)},
       gamma_(topology.gamma) {
-  for (int host = 0; host < hosts_.count(); ++host)
-    smallest_ = std::min(smallest_, hosts_.size(host));
+  for (int host = 0; host < hosts_.count(); ++host) {
+    const int here = hosts_.size(host);
+    smallest_ = std::min(smallest_, here);
+    most_leaving_ = std::max(most_leaving_, here * (hosts_.ranks() - here));
+  }
 }
 
 Estimate Estimates::of(const Composition& composition, double bytes) const {
@@ -208,14 +211,21 @@ Estimate Estimates::two_levels(const Composition& composition, double bytes) con
   const bool overlapping = overlap(collective);
   PartCounts across = counts_of(*composition.across, hosts_.count(), overlapping);
   const PartCounts inside = counts_inside(composition, hosts_);
-  // In an all_to_all each rank has as many bytes for other hosts, elsewhere a host has them once. And
-  // a rank of a smaller host sends what several ranks of a larger one do.
+  const int largest = hosts_.largest();
+  // In an all_to_all each rank has bytes for other hosts, elsewhere a host has them once.
   const bool all_to_all = collective == Collective::all_to_all;
-  const int sharing = all_to_all ? hosts_.largest() : 1;
-  if (all_to_all) across.alphas *= (hosts_.largest() + smallest_ - 1) / smallest_;
   const int shares = composition.shares(hosts_);
-  const int senders = composition.by_leaders() ? shares : hosts_.largest();
-  const LinkCosts link = shared(senders, std::min(senders, smallest_), sharing);
+  const int senders = composition.by_leaders() ? shares : largest;
+  LinkCosts link = shared(senders, std::min(senders, smallest_), all_to_all ? largest : 1);
+  if (all_to_all) {
+    // A rank of a smaller host sends what several ranks of a larger one do, but queues with fewer.
+    const auto leaving = [&](int size) {
+      return across.alphas * ((largest + size - 1) / size) * queueing(size);
+    };
+    across.alphas = std::max(leaving(smallest_), leaving(largest));
+    across.moved = static_cast<double>(most_leaving_) / hosts_.ranks() / largest;
+    link.alpha = network_.alpha;
+  }
   const PartSeconds out = seconds_of(across, bytes, link, gamma_);
   const PartSeconds in = seconds_of(inside, bytes, memory_, gamma_);
   // Inside the root's host shares go to their owners first, or come from them last.
