@@ -1,9 +1,14 @@
 #include "core/plan/lower.h"
 
 #include <algorithm>
+#include <optional>
+#include <ranges>
+#include <tuple>
 #include <unordered_map>
+#include <unordered_set>
 
 #include "core/plan/draft.h"
+#include "core/plan/uses.h"
 #include "core/schedule/op.h"
 #include "rondo/error.h"
 
@@ -44,82 +49,113 @@ class ChannelOrder {
   }
 };
 
-bool uses_scratch(const Draft& draft) {
-  const auto is_scratch = [](const Chunk& chunk) { return chunk.buffer == Buffer::scratch; };
-  return (draft.op.writes && is_scratch(draft.op.into)) ||
-         std::any_of(draft.operands.begin(), draft.operands.end(), [&](const Operand& operand) {
-           return !operand.is_channel() && is_scratch(operand.chunk);
-         });
-}
-
-bool conflict(const Draft& a, const Draft& b, int chunks, bool scratch_only) {
-  const auto counts = [&](const Chunk& chunk) {
-    return !scratch_only || chunk.buffer == Buffer::scratch;
-  };
-  const Chunk& written = a.op.into;
-  if (a.op.writes && counts(written) && (reads(b, written, chunks) || writes(b, written, chunks)))
-    return true;
-  return b.op.writes && counts(b.op.into) && reads(a, b.op.into, chunks);
-}
+/// The drafts that touch one chunk, as far as the next one must come after them. Those before them
+/// are ordered through them.
+struct Touched {
+  std::vector<std::uint32_t> first_readers{};  ///< before the first change
+  std::vector<std::uint32_t> readers{};        ///< since the last change
+  std::optional<std::uint32_t> first_change{};
+  std::uint32_t last_change = 0;
+};
 
 /// Dependencies of one lane's drafts, by index within the lane. Ops that share a channel are
 /// ordered by it already, so memory conflicts are listed only between ops that do not.
-std::vector<std::vector<Dependency>> dependencies_of(const std::vector<Draft>& drafts, int chunks) {
-  std::vector<std::vector<Dependency>> result(drafts.size());
-  std::vector<std::vector<ChannelOrder::Channel>> channels;
-  std::unordered_map<ChannelOrder::Channel, std::uint32_t> last;  // newest op on each channel
-  for (const Draft& draft : drafts) channels.push_back(ChannelOrder::channels(draft));
-  std::vector<ChannelOrder::Channel> opening;
-  std::vector<std::uint32_t> opener;
-  for (std::uint32_t i = 0; i < drafts.size(); ++i) {
-    for (const auto channel : channels[i]) {
-      if (const auto before = last.find(channel); before != last.end()) {
-        result[i].push_back({.on = before->second, .same_channel = true});
-      } else {
-        opening.push_back(channel);
-        opener.push_back(i);
+class Dependencies {
+ public:
+  Dependencies(const std::vector<Draft>& drafts, int chunks)
+      : drafts_(drafts), chunks_(chunks), lists_(drafts.size()) {
+    for (const Draft& draft : drafts) channels_.push_back(ChannelOrder::channels(draft));
+  }
+
+  std::vector<std::vector<Dependency>> take() {
+    order_channels();
+    for (std::uint32_t i = 0; i < drafts_.size(); ++i) touch(i);
+    for (const auto& [key, touched] : touched_)
+      if (is_scratch(key)) order_passes(touched);
+    for (auto& list : lists_) {
+      std::ranges::sort(list, {}, [](const Dependency& each) {
+        return std::tuple(each.previous_pass, each.on, each.same_channel);
+      });
+      list.erase(std::unique(list.begin(), list.end()), list.end());
+    }
+    return std::move(lists_);
+  }
+
+ private:
+  bool is_scratch(std::uint64_t key) const { return key >= static_cast<std::uint64_t>(chunks_); }
+
+  void order_channels() {
+    std::unordered_map<ChannelOrder::Channel, std::uint32_t> last;  // newest op on each channel
+    std::vector<std::pair<ChannelOrder::Channel, std::uint32_t>> opening;
+    for (std::uint32_t i = 0; i < drafts_.size(); ++i)
+      for (const auto channel : channels_[i]) {
+        if (const auto before = last.find(channel); before != last.end()) {
+          lists_[i].push_back({.on = before->second, .same_channel = true});
+        } else {
+          opening.emplace_back(channel, i);
+        }
+        last[channel] = i;
       }
-      last[channel] = i;
-    }
-    for (std::uint32_t j = 0; j < i; ++j) {
-      if (!ChannelOrder::share(channels[i], channels[j]) &&
-          conflict(drafts[i], drafts[j], chunks, false)) {
-        result[i].push_back({.on = j});
-      }
-    }
+    for (const auto& [channel, opener] : opening)
+      lists_[opener].push_back({.on = last[channel], .previous_pass = true, .same_channel = true});
   }
-  for (std::size_t k = 0; k < opening.size(); ++k) {
-    result[opener[k]].push_back(
-        {.on = last[opening[k]], .previous_pass = true, .same_channel = true});
+
+  void touch(std::uint32_t i) {
+    const Draft& draft = drafts_[i];
+    for (const Operand& operand : draft.operands)
+      if (!operand.is_channel())
+        each_chunk(operand.chunk, chunks_, [&](std::uint64_t key) { read(i, touched_[key]); });
+    if (draft.op.writes)
+      each_chunk(draft.op.into, chunks_, [&](std::uint64_t key) { change(i, touched_[key]); });
   }
-  for (std::uint32_t i = 0; i < drafts.size(); ++i) {
-    if (!uses_scratch(drafts[i])) continue;
-    for (std::uint32_t j = 0; j < drafts.size(); ++j) {
-      const bool ordered = ChannelOrder::share(channels[i], channels[j]);
-      if (!ordered && conflict(drafts[i], drafts[j], chunks, true))
-        result[i].push_back({.on = j, .previous_pass = true});
-    }
+  void read(std::uint32_t i, Touched& touched) {
+    if (touched.first_change) add(i, touched.last_change, false);
+    (touched.first_change ? touched.readers : touched.first_readers).push_back(i);
   }
-  for (auto& list : result) {
-    std::sort(list.begin(), list.end(), [](const Dependency& a, const Dependency& b) {
-      return std::pair(a.previous_pass, a.on) < std::pair(b.previous_pass, b.on);
-    });
-    list.erase(std::unique(list.begin(), list.end()), list.end());
+  void change(std::uint32_t i, Touched& touched) {
+    for (const std::uint32_t reader :
+         touched.first_change ? touched.readers : touched.first_readers)
+      add(i, reader, false);
+    if (touched.first_change) add(i, touched.last_change, false);
+    if (!touched.first_change) touched.first_change = i;
+    touched.last_change = i;
+    touched.readers.clear();
   }
-  return result;
-}
+
+  /// Passes share scratch, and nothing else.
+  void order_passes(const Touched& touched) {
+    if (!touched.first_change) return;
+    for (const std::uint32_t reader : touched.first_readers) add(reader, touched.last_change, true);
+    add(*touched.first_change, touched.last_change, true);
+    for (const std::uint32_t reader : touched.readers) add(*touched.first_change, reader, true);
+  }
+
+  void add(std::uint32_t to, std::uint32_t on, bool previous_pass) {
+    if (to == on && !previous_pass) return;
+    if (!ChannelOrder::share(channels_[to], channels_[on]))
+      lists_[to].push_back({.on = on, .previous_pass = previous_pass});
+  }
+
+  const std::vector<Draft>& drafts_;
+  int chunks_;
+  std::vector<std::vector<Dependency>> lists_;
+  std::vector<std::vector<ChannelOrder::Channel>> channels_{};
+  std::unordered_map<std::uint64_t, Touched> touched_{};
+};
 
 /// Sets Op::rewritten of the ops that send a local chunk as it is. Passes share only scratch, and
 /// lanes share no memory.
 void find_rewritten(std::vector<Draft>& drafts, int chunks) {
-  for (auto draft = drafts.begin(); draft != drafts.end(); ++draft) {
-    if (draft->op.out_peer < 0 || draft->op.writes || draft->operands.size() != 1) continue;
-    const Operand& sent = draft->operands[0];
-    if (sent.is_channel()) continue;
-    draft->op.rewritten = sent.chunk.buffer == Buffer::scratch ||
-                          std::any_of(draft + 1, drafts.end(), [&](const Draft& later) {
-                            return writes(later, sent.chunk, chunks);
-                          });
+  std::unordered_set<std::uint64_t> written;  // by later drafts
+  for (Draft& draft : std::views::reverse(drafts)) {
+    Op& op = draft.op;
+    if (op.out_peer >= 0 && !op.writes && draft.operands.size() == 1 &&
+        !draft.operands[0].is_channel()) {
+      const Chunk& sent = draft.operands[0].chunk;
+      op.rewritten = sent.buffer == Buffer::scratch;
+      each_chunk(sent, chunks, [&](std::uint64_t key) { op.rewritten |= written.contains(key); });
+    }
+    if (op.writes) each_chunk(op.into, chunks, [&](std::uint64_t key) { written.insert(key); });
   }
 }
 
@@ -195,7 +231,7 @@ Program lower(const Schedule& schedule, int rank, Fusion fusion) {
       lane.drafts.push_back(draft_of(schedule, rank, *step, index));
     fuse(lane.drafts, chunks, fusion);
     find_rewritten(lane.drafts, chunks);
-    lane.dependencies = dependencies_of(lane.drafts, chunks);
+    lane.dependencies = Dependencies(lane.drafts, chunks).take();
   }
   Program program = interleave(lanes);
   program.lanes = schedule.lanes;
