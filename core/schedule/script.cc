@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "core/schedule/parsed_script.h"
+#include "core/schedule/provable.h"
 #include "core/schedule/text.h"
 #include "core/schedule/text_line.h"
 #include "core/schedule/verify.h"
@@ -340,6 +341,7 @@ Schedule Script::build_right(const Topology& topology, int root) const {
   const std::pair key(root, std::move(places));
   auto verdict = parsed_->verdicts.find(key);
   if (verdict == parsed_->verdicts.end()) {
+    check_provable(schedule, source());
     const Report report = verify(schedule, line_of(topology, root));
     verdict = parsed_->verdicts.emplace(key, report.ok() ? "" : report.findings.front()).first;
   }

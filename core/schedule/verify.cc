@@ -18,13 +18,19 @@ class Findings {
   Findings(Report& report, const Schedule& header, const LineOf& line_of)
       : report_(report), header_(header), line_of_(line_of) {}
 
+  /// Then a finding is only counted: to word it takes long.
+  bool is_full() {
+    const bool full = report_.findings.size() >= most_findings;
+    report_.suppressed += full ? 1 : 0;
+    return full;
+  }
+
   void add(std::string sentence) {
-    if (report_.findings.size() < most_findings)
-      report_.findings.push_back(std::move(sentence));
-    else
-      ++report_.suppressed;
+    if (is_full()) return;
+    report_.findings.push_back(std::move(sentence));
   }
   void add(const Site& site, const std::string& sentence) {
+    if (is_full()) return;
     const std::string line =
         line_of_ ? ", line " + std::to_string(line_of_(site.rank, site.lane, site.index)) : "";
     add("rank " + std::to_string(site.rank) + " lane " + std::to_string(site.lane) + " step " +
@@ -45,6 +51,7 @@ void check_outputs(const Schedule& header, const ContributionDomain& domain, Fin
     for (int chunk = span.first; chunk < span.first + span.count; ++chunk) {
       const std::optional<Expectation> wanted = expected(header, rank, chunk);
       if (!wanted || domain.algebra().satisfies(domain.output(rank, chunk), *wanted)) continue;
+      if (findings.is_full()) continue;
       findings.add("rank " + std::to_string(rank) + ": output chunk " + std::to_string(chunk) +
                    " ends with " + domain.algebra().text(domain.output(rank, chunk)) +
                    ", expected " + domain.algebra().text(*wanted));

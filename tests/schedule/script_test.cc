@@ -246,3 +246,30 @@ TEST_CASE("hostile texts end soon") {
   const Schedule many = parse_script(head).build({.ranks = 1 << 20}, 0);
   CHECK(many.steps((1 << 20) - 1, 0).next() == nullptr);
 }
+
+TEST_CASE("what would take too long to prove is refused at once") {
+  const auto refusal = [](int ranks, const std::string& header, const std::string& steps) {
+    const std::string text = "collective all_gather\nranks any\n" + header + "\nrank r\n" + steps;
+    try {
+      parse_script(text, "file").build_right({.ranks = ranks}, 0);
+    } catch (const Error& error) {
+      return error.message();
+    }
+    return std::string("right");
+  };
+  const auto loop = [](int times, const std::string& step) {
+    return "for i in 1.." + std::to_string(times) + "\n" + step + "\nend\n";
+  };
+  const std::string too_long = " ranks, which would take too long to prove";
+  CHECK(refusal(4, "parts 1000000", "") ==
+        "file has more than 2097152 chunks on all ranks together with 4" + too_long);
+  CHECK(refusal(4, "", loop(16385, "send input[r] to (r+1) % P")) ==
+        "file has more than 16384 steps on rank 0 with 4" + too_long);
+  CHECK(refusal(4, "parts 1000", loop(600, "send input[r*1000..r*1000+999] to (r+1) % P")) ==
+        "file has more than 2097152 chunks in the steps of all ranks with 4" + too_long);
+  CHECK(refusal(64, "lanes 65535", "") ==
+        "file has more than 2097152 chunks in the steps of all ranks with 64" + too_long);
+  // Just below: it is looked at, and found to be wrong.
+  CHECK(refusal(2, "", loop(16384, "send input[r] to (r+1) % P")).find("wait cycle") !=
+        std::string::npos);
+}

@@ -7,6 +7,7 @@
 #include "core/base/text.h"
 #include "core/plan/written.h"
 #include "core/schedule/collective.h"
+#include "core/schedule/provable.h"
 #include "core/schedule/script.h"
 #include "core/schedule/verify.h"
 #include "rondo/error.h"
@@ -73,8 +74,10 @@ void verify_place(const Script& script, const Mixture& place, const VerifyFile& 
     check_root(root, ranks);
     std::string where = place.words;
     if (roots.size() > 1) where += ", root " + std::to_string(root);
-    verify_one(script.build(place.topology, root), script.line_of(place.topology, root),
-               where.empty() ? where : where + ": ", summary);
+    const Schedule schedule = script.build(place.topology, root);
+    check_provable(schedule, script.source());
+    verify_one(schedule, script.line_of(place.topology, root), where.empty() ? where : where + ": ",
+               summary);
   }
 }
 
