@@ -341,7 +341,9 @@ Schedule Script::build_right(const Topology& topology, int root) const {
   const std::pair key(root, std::move(places));
   auto verdict = parsed_->verdicts.find(key);
   if (verdict == parsed_->verdicts.end()) {
-    check_provable(schedule, source());
+    if (const std::string words = too_long_to_prove(schedule); !words.empty())
+      throw Error(ErrorCode::invalid_argument, source() + " " + words,
+                  {.remedy = "use fewer parts and steps, or be for fewer ranks"});
     const Report report = verify(schedule, line_of(topology, root));
     verdict = parsed_->verdicts.emplace(key, report.ok() ? "" : report.findings.front()).first;
   }

@@ -280,11 +280,11 @@ void add_verify(CLI::App& program, int& status) {
                     "also the programs that run: over channels, and merged for shared memory.\n"
                     "'refused': a rank could change what another one has yet to read, so that\n"
                     "form is never used");
-  CLI::Option* const hosts =
-      command->add_option("--hosts", arguments->hosts, "numbers of hosts, e.g. 1-5");
+  CLI::Option* const hosts = command->add_option(
+      "--hosts", arguments->hosts, "numbers of hosts, e.g. 1-5;\nor the ranks on each: 2x4, 3+5");
   command
       ->add_option("--ranks-per-host", arguments->ranks_per_host,
-                   "ranks of the largest host, e.g. 1-4")
+                   "ranks of the largest host, e.g. 1-4, where --hosts are numbers")
       ->capture_default_str()
       ->needs(hosts);
   command->add_option("-f,--file", arguments->file,

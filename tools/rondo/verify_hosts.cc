@@ -11,17 +11,20 @@
 #include "core/topology/generate.h"
 #include "tools/rondo/arguments.h"
 #include "tools/rondo/format.h"
+#include "tools/rondo/topology/options.h"
 
 namespace rondo::tool {
 namespace {
 
 constexpr std::size_t most_shown = 10;
 
-/// All hosts alike; sizes that go up; one large host among small ones.
-std::set<std::vector<int>> sizes_of(const std::vector<int>& hosts, const std::vector<int>& ranks) {
+/// Those that are named: "3+5". Else all hosts alike; sizes that go up; one large host among small
+/// ones.
+std::set<std::vector<int>> sizes_of(const std::string& hosts, const std::string& ranks) {
+  if (hosts.find_first_of("x+") != std::string::npos) return {parse_hosts(hosts)};
   std::set<std::vector<int>> all;
-  for (const int count : hosts) {
-    for (const int most : ranks) {
+  for (const int count : parse_ranks(hosts, "--hosts")) {
+    for (const int most : parse_ranks(ranks, "--ranks-per-host")) {
       const auto size = static_cast<std::size_t>(count);
       all.insert(std::vector<int>(size, most));
       std::vector<int> growing(size);
@@ -108,8 +111,7 @@ std::vector<Composition> compositions_of(const VerifyHosts& input) {
 
 std::vector<Mixture> mixtures_of(const std::string& hosts, const std::string& ranks_per_host) {
   std::vector<Mixture> all;
-  for (const std::vector<int>& sizes :
-       sizes_of(parse_ranks(hosts, "--hosts"), parse_ranks(ranks_per_host, "--ranks-per-host"))) {
+  for (const std::vector<int>& sizes : sizes_of(hosts, ranks_per_host)) {
     std::string words;
     for (const int size : sizes) words += (words.empty() ? "" : "+") + std::to_string(size);
     all.push_back({words + " ranks", on_hosts(sizes, Numbering::by_host)});

@@ -21,7 +21,8 @@ struct Mixture {
   Topology topology{};
 };
 
-/// Hosts of equal and of different sizes: numbers of hosts, and of ranks of the largest.
+/// Hosts of equal and of different sizes: numbers of hosts ("1-5"), and of ranks of the largest. Or
+/// the ranks of each host ("3+5").
 std::vector<Mixture> mixtures_of(const std::string& hosts, const std::string& ranks_per_host);
 
 /// Proves compositions for every mixture of hosts; prints a line for each. The exit status.
