@@ -21,13 +21,6 @@ struct Draft {
   }
 };
 
-/// Whether two runs may share memory. input and output count as the same memory: calls may be in
-/// place. `chunks`: the layout's size, for runs that wrap.
-bool overlap(const Chunk& a, const Chunk& b, int chunks);
-
-bool reads(const Draft& draft, const Chunk& chunk, int chunks);
-bool writes(const Draft& draft, const Chunk& chunk, int chunks);
-
 /// Fuses one lane's drafts in place; dead ones are removed.
 void fuse(std::vector<Draft>& drafts, int chunks, Fusion fusion);
 

@@ -7,6 +7,7 @@
 
 #include "core/plan/draft.h"
 #include "core/plan/lower.h"
+#include "core/plan/uses.h"
 
 namespace rondo {
 namespace {
@@ -72,7 +73,24 @@ class Merger {
       draft.op = op;
       const auto operands = program.operands_of(op);
       draft.operands.assign(operands.begin(), operands.end());
+      const auto rank = static_cast<std::int32_t>(drafts_.size() - 1);
+      if (op.writes) note(writers_, rank, op.into, {rank, drafts.size() - 1});
     }
+  }
+
+  /// Ops by the rank in whose memory they write, and by chunk.
+  using ByChunk = std::map<std::pair<std::int32_t, std::uint64_t>, std::vector<Where>>;
+  void note(ByChunk& all, std::int32_t rank, const Chunk& run, const Where& op) const {
+    each_chunk(run, chunks_, [&](std::uint64_t key) { all[{rank, key}].push_back(op); });
+  }
+  /// An op comes as often as it touches a chunk of the run.
+  template <class Use>
+  void each_of(const ByChunk& all, std::int32_t rank, const Chunk& run, Use use) const {
+    each_chunk(run, chunks_, [&](std::uint64_t key) {
+      const auto found = all.find({rank, key});
+      if (found == all.end()) return;
+      for (const Where& op : found->second) use(op);
+    });
   }
 
   void note_sends() {
@@ -137,16 +155,20 @@ class Merger {
 
   /// The op of the same rank that wrote the chunk last.
   Draft* writer_before(const Where& reader, const Chunk& chunk) {
-    for (std::size_t i = reader.op; i-- > 0;) {
-      Draft& draft = drafts_of(reader.rank)[i];
-      if (writes(draft, chunk, chunks_)) return &draft;
-    }
-    return nullptr;
+    const Where* last = nullptr;
+    each_of(writers_, reader.rank, chunk, [&](const Where& writer) {
+      if (writer.op < reader.op && (last == nullptr || writer.op > last->op)) last = &writer;
+    });
+    return last == nullptr ? nullptr : &at(*last);
   }
 
   /// Ops follow the ops before them in their rank, and what peers have made for them in an earlier
   /// stage.
   void find_stages() {
+    for (std::int32_t rank = 0; rank < ranks_; ++rank)
+      for (std::size_t op = 0; op < drafts_of(rank).size(); ++op)
+        for (const std::int32_t peer : at({rank, op}).stores)
+          note(storers_, peer, at({rank, op}).op.into, {rank, op});
     for (bool changed = true; std::exchange(changed, false);)
       for (auto& drafts : drafts_) {
         std::uint16_t stage = 0;
@@ -167,17 +189,13 @@ class Merger {
     const auto follow = [&](const Draft& maker) {
       stage = std::max<std::uint16_t>(stage, maker.op.stage + 1);
     };
-    for (std::size_t i = 0; i < send; ++i) {
-      Draft& draft = drafts_of(place.peer)[i];
-      if (!draft.alive || !writes(draft, place.chunk, chunks_)) continue;
+    each_of(writers_, place.peer, place.chunk, [&](const Where& writer) {
+      Draft& draft = at(writer);
+      if (writer.op >= send || !draft.alive || !draft.op.writes) return;
       draft.op.shown = true;
       follow(draft);
-    }
-    for (const auto& drafts : drafts_)
-      for (const Draft& draft : drafts)
-        if (std::ranges::count(draft.stores, place.peer) > 0 &&
-            overlap(draft.op.into, place.chunk, chunks_))
-          follow(draft);
+    });
+    each_of(storers_, place.peer, place.chunk, [&](const Where& maker) { follow(at(maker)); });
     return stage;
   }
 
@@ -215,6 +233,8 @@ class Merger {
   std::vector<std::vector<Draft>> drafts_{};  ///< by rank
   std::map<Channel, std::vector<Where>> sent_{};
   std::map<Channel, std::size_t> taken_{};
+  ByChunk writers_{};
+  ByChunk storers_{};
 };
 
 }  // namespace

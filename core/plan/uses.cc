@@ -5,6 +5,39 @@
 namespace rondo {
 namespace {
 
+/// Half-open pieces of a run: one, or two when it wraps.
+struct Pieces {
+  int begin[2];
+  int end[2];
+  int count;
+};
+
+Pieces pieces_of(const Chunk& run, int chunks) {
+  const auto first = static_cast<int>(run.first);
+  const int last = first + static_cast<int>(run.count);
+  if (last <= chunks) return {{first, 0}, {last, 0}, 1};
+  return {{first, 0}, {chunks, last - chunks}, 2};
+}
+
+bool same_memory(const Chunk& a, const Chunk& b) {
+  const bool a_scratch = a.buffer == Buffer::scratch;
+  const bool b_scratch = b.buffer == Buffer::scratch;
+  return a_scratch == b_scratch && (!a_scratch || a.slot == b.slot);
+}
+
+/// Whether two runs may share memory.
+bool overlap(const Chunk& a, const Chunk& b, int chunks) {
+  if (!same_memory(a, b)) return false;
+  const Pieces left = pieces_of(a, chunks);
+  const Pieces right = pieces_of(b, chunks);
+  for (int i = 0; i < left.count; ++i) {
+    for (int j = 0; j < right.count; ++j) {
+      if (left.begin[i] < right.end[j] && right.begin[j] < left.end[i]) return true;
+    }
+  }
+  return false;
+}
+
 void insert(std::vector<Uses::Index>& users, Uses::Index user) {
   const auto place = std::ranges::lower_bound(users, user);
   if (place == users.end() || *place != user) users.insert(place, user);
@@ -33,7 +66,10 @@ void Uses::add_send(Index by, int peer) { insert(senders_[peer], by); }
 bool Uses::writes(Index index) const { return drafts_[index].alive && drafts_[index].op.writes; }
 
 bool Uses::reads(Index index, const Chunk& run) const {
-  return drafts_[index].alive && rondo::reads(drafts_[index], run, chunks_);
+  const auto is_of_run = [&](const Operand& operand) {
+    return !operand.is_channel() && overlap(operand.chunk, run, chunks_);
+  };
+  return drafts_[index].alive && std::ranges::any_of(drafts_[index].operands, is_of_run);
 }
 
 std::optional<Uses::Index> Uses::writer_before(Index before, const Chunk& run) const {
