@@ -326,12 +326,27 @@ Composition find_written(Collective collective, const CallSize& size, const Topo
   return {};
 }
 
+namespace {
+
+/// Where the ranks share memory it is merged, if it can be, and reached as rondo's own.
+Choice choose_written(const Composition& written, const CallSize& size, const Topology& around,
+                      const AlgorithmSelection& selection) {
+  Choice choice{written, "written in " + written.written.source()};
+  const Collective collective = written.collective();
+  const bool apart = selection.excludes(collective) && !selection.allows(collective, direct_name);
+  const SharedRule* const rule = apart ? nullptr : find_shared_rule(collective, size, around);
+  if (rule != nullptr) choice.shared = rule->choice;
+  return choice;
+}
+
+}  // namespace
+
 Choice choose(Collective collective, const CallSize& size, const Topology& around,
               const AlgorithmSelection& selection, const std::string& rank_order) {
   const bool ordered = !rank_order.empty();
   const Composition written =
       ordered ? Composition() : find_written(collective, size, around, selection);
-  if (written) return {written, "written in " + written.written.source()};
+  if (written) return choose_written(written, size, around, selection);
   Choice choice = choose_messages(collective, size, around, selection, ordered);
   const bool direct_allowed = selection.allows(collective, direct_name);
   const bool forced = direct_allowed && !choice.algorithm;

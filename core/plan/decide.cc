@@ -19,9 +19,8 @@ Cut cut_of(const Plan& plan, const Topology& around, std::size_t frame_bytes) {
 /// `otherwise`: the call by messages.
 std::string words_of_shared(const SharedCall& shared, const std::string& over,
                             const std::string& otherwise) {
-  const std::string algorithm(shared.ordinary.plan->algorithm);
   if (shared.places == Places::copies)
-    return "direct " + algorithm + " through shared memory over " + over;
+    return "direct " + shared.ordinary.plan->algorithm + " through shared memory over " + over;
   return "direct over " + over + ": in rondo::allocate() memory in place, else " + otherwise;
 }
 
@@ -56,7 +55,9 @@ std::shared_ptr<const Plan> make_plan(const Composition& composition, int root, 
                      : lower(plan.schedule, rank, fusion);
   plan.longest = composition.longest_message(around, root);
   plan.flow = flow_of(plan.schedule);
-  plan.shared = std::make_shared<SharedPlans>(composition.collective(), around.ranks, root, rank);
+  plan.shared = composition.written ? std::make_shared<SharedPlans>(plan.schedule, rank)
+                                    : std::make_shared<SharedPlans>(composition.collective(),
+                                                                    around.ranks, root, rank);
   return std::make_shared<const Plan>(std::move(plan));
 }
 

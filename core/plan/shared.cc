@@ -7,6 +7,7 @@
 #include "core/plan/shared_rules.h"
 #include "core/plan/sizes.h"
 #include "core/schedule/collective.h"
+#include "core/schedule/verify.h"
 #include "rondo/error.h"
 
 namespace rondo {
@@ -99,8 +100,24 @@ SharedPart part_of(std::shared_ptr<const SharedPlan> plan, const Call& call, Cou
 std::shared_ptr<const SharedPlan> in_windows(const SharedChoice& choice, Collective collective,
                                              SharedPlans& plans) {
   const bool shares = makes_shares(collective);
-  return plans.of(shares ? shares_in_windows : choice.algorithm,
-                  {.places = Places::buffers, .posted = shares});
+  const auto made = plans.of(shares ? shares_in_windows : choice.algorithm,
+                             {.places = Places::buffers, .posted = shares});
+  return made || !shares ? made : plans.of(choice.algorithm, {.places = Places::buffers});
+}
+
+/// What calls in shared memory run: single chunks, of the callers' buffers.
+bool is_simple(const Program& program) {
+  const auto is_one = [](const Op& op) { return op.extent.count == 1; };
+  return program.scratch_slots == 0 && std::ranges::all_of(program.ops, is_one);
+}
+
+/// With more stages, the slices of a program over channels overlap better than these wait.
+constexpr int most_written_stages = 2;
+
+/// All ranks find the same.
+bool serves(const Schedule& written, const std::vector<Program>& programs) {
+  return std::ranges::all_of(programs, is_simple) && programs[0].stages <= most_written_stages &&
+         verify(written, programs).ok();
 }
 
 std::vector<SharedCall::ShownOp> shown_ops(const SharedPart& part, int rank) {
@@ -122,26 +139,28 @@ std::vector<SharedCall::ShownOp> shown_ops(const SharedPart& part, int rank) {
 
 }  // namespace
 
-std::shared_ptr<const SharedPlan> SharedPlans::of(std::string_view algorithm,
-                                                  const Sharing& sharing) {
-  const Key key{algorithm, sharing};
-  for (const auto& [known, plan] : plans_)
-    if (known == key) return plan;
+Schedule SharedPlans::schedule_of(std::string_view algorithm) const {
+  if (written_) return *written_;
   const Algorithm* const row = find_algorithm(collective_, algorithm);
   if (row == nullptr)
     throw Error(ErrorCode::internal,
                 "no algorithm " + std::string(algorithm) + " of " + std::string(name(collective_)));
-  const Schedule schedule = row->build(ranks_, root_);
+  return row->build(ranks_, root_);
+}
+
+std::shared_ptr<const SharedPlan> SharedPlans::of(std::string_view algorithm,
+                                                  const Sharing& sharing) {
+  const Key key{written_ ? "" : algorithm, sharing};
+  for (const auto& [known, plan] : plans_)
+    if (known == key) return plan;
+  const Schedule schedule = schedule_of(algorithm);
   auto programs = merge(schedule, sharing);
-  if (!programs)
-    throw Error(ErrorCode::internal, "the messages of " + schedule.algorithm + " cannot be places");
-  for (const Op& op : (*programs)[static_cast<std::size_t>(rank_)].ops)
-    if (op.extent.count != 1)
-      throw Error(ErrorCode::internal, schedule.algorithm +
-                                           " moves several chunks at once, which "
-                                           "calls in shared memory do not");
+  if (written_ && !(programs && serves(*written_, *programs)))
+    return plans_.emplace_back(key, nullptr).second;
+  if (!programs || !is_simple((*programs)[static_cast<std::size_t>(rank_)]))
+    throw Error(ErrorCode::internal, "calls in shared memory cannot run " + schedule.algorithm);
   auto plan = std::make_shared<const SharedPlan>(
-      SharedPlan{row->name, sharing.posted, schedule.layout,
+      SharedPlan{schedule.algorithm, sharing.posted, schedule.layout,
                  std::move((*programs)[static_cast<std::size_t>(rank_)])});
   plans_.emplace_back(key, plan);
   return plan;
@@ -152,9 +171,11 @@ std::shared_ptr<SharedCall> prepare_shared(const SharedChoice& choice, const Cal
   const auto part = [&](std::shared_ptr<const SharedPlan> plan) {
     return part_of(std::move(plan), call, counts, plans.ranks());
   };
+  const auto ordinary = plans.of(choice.algorithm, {.places = choice.places});
+  if (!ordinary) return nullptr;
   auto shared = std::make_shared<SharedCall>();
   shared->places = choice.places;
-  shared->ordinary = part(plans.of(choice.algorithm, {.places = choice.places}));
+  shared->ordinary = part(ordinary);
   shared->shown_bytes = shared->ordinary.input_bytes(plans.rank());
   const bool one_look = choice.places == Places::copies && shared->ordinary.stages() == 1 &&
                         shared->ordinary.passes == 1;
@@ -164,8 +185,15 @@ std::shared_ptr<SharedCall> prepare_shared(const SharedChoice& choice, const Cal
   shared->offers_windows =
       choice.places == Places::copies && reads_windows(call.collective) &&
       shared->ordinary.bytes() >= (shares ? least_window_bytes : least_moved_window_bytes);
-  if (choice.places == Places::buffers || shared->offers_windows)
-    shared->windows = part(in_windows(choice, call.collective, plans));
+  if (choice.places != Places::buffers && !shared->offers_windows) return shared;
+  const auto windows = in_windows(choice, call.collective, plans);
+  if (windows) {
+    shared->windows = part(windows);
+  } else if (choice.places == Places::buffers) {
+    return nullptr;
+  } else {
+    shared->offers_windows = false;
+  }
   return shared;
 }
 

@@ -9,6 +9,8 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
+#include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -16,13 +18,14 @@
 #include "core/control/call.h"
 #include "core/plan/merge.h"
 #include "core/plan/ragged.h"
+#include "core/schedule/schedule.h"
 
 namespace rondo {
 
 /// Which algorithm, and where its places lie. In buffers: if all memory is in windows; else the call
 /// goes by messages.
 struct SharedChoice {
-  std::string_view algorithm{};
+  std::string_view algorithm{};  ///< of no account where a user wrote it
   Places places = Places::buffers;
 };
 
@@ -38,7 +41,7 @@ constexpr std::size_t stage_bytes(int ranks) {
 
 /// One rank's merged program. Calls of every size share it.
 struct SharedPlan {
-  std::string_view algorithm{};
+  std::string algorithm{};
   bool posted = false;
   Layout layout{};
   Program program{};
@@ -49,20 +52,31 @@ class SharedPlans {
  public:
   SharedPlans(Collective collective, int ranks, int root, int rank)
       : collective_(collective), ranks_(ranks), root_(root), rank_(rank) {}
+  /// Of a schedule that a user wrote, which is right, for one rank.
+  SharedPlans(Schedule written, int rank)
+      : collective_(written.collective),
+        ranks_(written.ranks),
+        root_(written.root),
+        rank_(rank),
+        written_(std::move(written)) {}
 
   /// The algorithm must be one of the collective's whose messages can be places. Throws
-  /// Error{internal} where it is not.
+  /// Error{internal} where it is not. Of a written schedule: null where its messages cannot, where calls
+  /// in shared memory do not do what it does, or where that would take longer than messages.
   std::shared_ptr<const SharedPlan> of(std::string_view algorithm, const Sharing& sharing);
   int ranks() const { return ranks_; }
   int rank() const { return rank_; }
 
  private:
-  using Key = std::pair<std::string_view, Sharing>;
+  using Key = std::pair<std::string, Sharing>;
+
+  Schedule schedule_of(std::string_view algorithm) const;
 
   Collective collective_;
   int ranks_;
   int root_;
   int rank_;
+  std::optional<Schedule> written_{};
   std::vector<std::pair<Key, std::shared_ptr<const SharedPlan>>> plans_{};
 };
 
@@ -153,7 +167,7 @@ struct SharedCall {
   bool alone = false;           ///< ordinary: no rank touches this one's memory, nor it theirs
 };
 
-/// `plans` must be those of call.collective and call.root.
+/// `plans` must be those of call.collective and call.root. Null: of() is, for what the choice needs.
 std::shared_ptr<SharedCall> prepare_shared(const SharedChoice& choice, const Call& call,
                                            SharedPlans& plans, Counts counts = {});
 

@@ -10,6 +10,7 @@
 #include "core/plan/written.h"
 #include "core/schedule/collective.h"
 #include "core/schedule/text.h"
+#include "rondo/memory.h"
 #include "tests/api/expected_error.h"
 #include "tests/catch.h"
 #include "tests/sanitizers.h"
@@ -80,6 +81,60 @@ TEST_CASE("the examples carry calls of every size, on every transport") {
                Collective::broadcast, ranks, transport);
     }
   }
+}
+
+const std::string shares = R"(
+collective all_reduce
+algorithm shares
+ranks any
+parts P
+rank r
+  for i in 1..P-1
+    send input[(r+i) % P] to (r+i) % P
+  end
+  for k in 0..P-1
+    if k != r
+      receive from k into scratch(k)[r]
+    else
+      copy input[r] into scratch(k)[r]
+    end
+  end
+  reduce scratch0..(P-1)[r] into output[r]
+  for i in 1..P-1
+    send output[r] to (r+i) % P
+  end
+  for k in 0..P-1
+    if k != r
+      receive from k into output[k]
+    end
+  end
+)";
+
+TEST_CASE("a schedule of one or two stages is merged where ranks share memory") {
+  const File file("shares.schedule", shares);
+  for (const std::string transport : {"local", "shm"})
+    for (const int ranks : cells<int>({2, 3, 5}, {3}))
+      run_with(file.path(), "shares", Collective::all_reduce, ranks, transport);
+  // Long calls only in windows, where they are read and stored in place.
+  with_world(3, {.transport = "shm", .schedules = file.path()}, [](Communicator& comm) {
+    constexpr std::size_t count = 100'003;
+    const Memory memory = allocate(count * sizeof(float));
+    for (const std::size_t each : {std::size_t{100}, count}) {
+      const std::span values(static_cast<float*>(memory.data()), each);
+      std::ranges::fill(values, static_cast<float>(comm.rank() + 1));
+      const std::uint64_t before = comm.traffic().direct_bytes;
+      comm.all_reduce(values);
+      expect_that(comm.traffic().direct_bytes > before, "the call was not direct");
+      expect_that(std::ranges::all_of(values, [](float sum) { return sum == 6; }),
+                  "a sum is wrong");
+    }
+  });
+  with_world(3, {.transport = "shm", .algorithm = "^direct", .schedules = file.path()},
+             [](Communicator& comm) {
+               std::vector<float> values(100, 1);
+               comm.all_reduce(values);
+               expect_that(comm.traffic().direct_bytes == 0, "the call was direct");
+             });
 }
 
 /// A fused op holds a message while it waits to send, which its schedule does not.

@@ -81,7 +81,10 @@ TEST_CASE("a schedule of the user's serves the calls that it is for") {
   const Choice own = chosen("ranks 4..", "", 8, four);
   CHECK(own.algorithm.name() == "mine");
   CHECK(own.reason == "written in mine");
-  CHECK_FALSE(own.shared);
+  CHECK(own.shared);  // where it can be merged
+  CHECK_FALSE(chosen("ranks 4..", "^direct", 8, four).shared);
+  CHECK(chosen("ranks 4..", "^direct", 8, four).algorithm.name() == "mine");
+  CHECK_FALSE(chosen("ranks 4..", "", 8, on_hosts({2, 2}, Numbering::by_host)).shared);
   CHECK(chosen("ranks 4..", "", 8, two).algorithm.name() != "mine");
   CHECK(chosen("ranks 2..\nwhen H == 2", "", 8, on_hosts({2, 2}, Numbering::by_host))
             .algorithm.name() == "mine");

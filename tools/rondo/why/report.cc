@@ -36,11 +36,12 @@ std::string direct_text(const PreparedCall& prepared) {
          "messages";
 }
 
-std::string no_direct_text(const Facts& facts, const Call& call, const Composition& chosen,
+std::string no_direct_text(const Facts& facts, const Call& call, const Choice& choice,
                            const AlgorithmSelection& selection) {
   const std::string by = "by messages";
-  if (chosen.written) return by + ", as all schedules of your own";
-  if (!selection.allows(call.collective, direct_name)) return by + ": direct is excluded";
+  if (choice.shared) return by + ": it is no schedule of one or two rounds of single chunks";
+  const bool own = choice.algorithm.written && !selection.excludes(call.collective);
+  if (!own && !selection.allows(call.collective, direct_name)) return by + ": direct is excluded";
   if (!facts.reaches_memory)
     return by + ": over " + facts.transport + " no rank can read another rank's memory";
   if (facts.checksum) return by + ": RONDO_CHECKSUM=1";
@@ -134,7 +135,7 @@ std::string report(const Call& call, const Facts& facts, const AlgorithmSelectio
   std::string text = wrapped("", words_of(sentence(*prepared, facts.transport)), 2, width);
   text += "\n" + item("transport", transport_text(facts));
   text += item("path", prepared->shared ? direct_text(*prepared)
-                                        : no_direct_text(facts, call, choice.algorithm, selection));
+                                        : no_direct_text(facts, call, choice, selection));
   text += item("why", choice.reason);
   const std::string lanes =
       std::to_string(schedule.lanes) + (schedule.lanes == 1 ? " lane" : " lanes");
