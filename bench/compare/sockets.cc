@@ -7,63 +7,43 @@
 // for data before it forwards. So this is not an algorithm's time, but no algorithm can be faster.
 // The rank's own block is copied where it belongs to the output.
 // Variants: both directions over one connection, or one connection for each direction.
-#include <fcntl.h>
-#include <netinet/in.h>
-#include <netinet/tcp.h>
 #include <sched.h>
-#include <sys/socket.h>
 #include <unistd.h>
 
 #include <array>
-#include <cerrno>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
-#include <system_error>
 #include <vector>
 
+#include "bench/common/plain_socket.h"
 #include "bench/compare/loop.h"
 
 namespace {
 
+using namespace rondo::bench;
+using rondo::UniqueFd;
 using rondo::compare::Call;
 using rondo::compare::Collective;
-
-/// One call of the kernel moves at most so much: both directions advance together.
-constexpr std::size_t most_at_once = std::size_t{256} << 10;
-
-int check(int result, const char* what) {
-  if (result < 0) throw std::system_error(errno, std::system_category(), what);
-  return result;
-}
 
 int number(const char* name) {
   const char* value = std::getenv(name);
   return value == nullptr ? 0 : std::atoi(value);
 }
 
-sockaddr_in loopback(int port) {
-  sockaddr_in address{};
-  address.sin_family = AF_INET;
-  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  address.sin_port = htons(static_cast<std::uint16_t>(port));
-  return address;
-}
-
-/// The descriptors live as long as the process: it has nothing else to do.
 class Sockets final : public rondo::compare::Library {
  public:
   Sockets() : rank_(number("RANK")), ranks_(number("WORLD_SIZE")), ends_(count(ranks_)) {
     const char* store = std::getenv("SOCKETS_STORE");
     store_ = store == nullptr ? "." : store;
-    const int listener = listen();
+    const UniqueFd listener = listening_socket(loopback);
+    publish(port_of(listener));
     for (int peer = 0; peer < rank_; ++peer) {
       for (int way = 0; way < 2; ++way) connect(peer, way);
     }
     for (int more = 2 * (ranks_ - 1 - rank_); more > 0; --more) accept(listener);
-    ::close(listener);
   }
 
   int rank() const override { return rank_; }
@@ -90,7 +70,7 @@ class Sockets final : public rondo::compare::Library {
  private:
   struct Move {
     int socket;
-    char* at;
+    std::byte* at;
     std::size_t left;
     bool sends;
   };
@@ -100,14 +80,14 @@ class Sockets final : public rondo::compare::Library {
   /// What this rank sends to the peer goes by the first, what it receives comes by the second.
   std::pair<int, int> sockets_to(int peer) const {
     const auto& ends = ends_[count(peer)];
-    if (!separate_) return {ends[0], ends[0]};
-    return rank_ < peer ? std::pair{ends[0], ends[1]} : std::pair{ends[1], ends[0]};
+    const std::pair both{ends[0].get(), ends[separate_ ? 1 : 0].get()};
+    return rank_ < peer ? both : std::pair{both.second, both.first};
   }
 
   void begin_chain(const Call& call) {
     const int place = (rank_ - call.root + ranks_) % ranks_;
     const std::size_t bytes = call.block * sizeof(float);
-    char* memory = reinterpret_cast<char*>(place == 0 ? call.input : call.output);
+    auto* const memory = reinterpret_cast<std::byte*>(place == 0 ? call.input : call.output);
     if (place > 0) {
       const int from = sockets_to((rank_ + ranks_ - 1) % ranks_).second;
       moves_.push_back({from, memory, bytes, false});
@@ -130,10 +110,12 @@ class Sockets final : public rondo::compare::Library {
     for (int distance = 1; distance < ranks_; ++distance) {
       const int to = (rank_ + distance) % ranks_;
       const int from = (rank_ + ranks_ - distance) % ranks_;
-      char* input = reinterpret_cast<char*>(call.input) + (blocks_in ? count(to) * bytes : 0);
-      char* output = reinterpret_cast<char*>(call.output) + (blocks_out ? count(from) * bytes : 0);
-      moves_.push_back({sockets_to(to).first, input, bytes, true});
-      moves_.push_back({sockets_to(from).second, output, bytes, false});
+      auto* const input = reinterpret_cast<std::byte*>(call.input);
+      auto* const output = reinterpret_cast<std::byte*>(call.output);
+      moves_.push_back(
+          {sockets_to(to).first, input + (blocks_in ? count(to) * bytes : 0), bytes, true});
+      moves_.push_back(
+          {sockets_to(from).second, output + (blocks_out ? count(from) * bytes : 0), bytes, false});
     }
     if (!blocks_out) return;
     for (Move& move : moves_) advance(move);
@@ -152,69 +134,51 @@ class Sockets final : public rondo::compare::Library {
 
   static std::size_t advance(Move& move) {
     if (move.left == 0) return 0;
-    const std::size_t part = std::min(most_at_once, move.left);
-    const ssize_t moved = move.sends ? ::send(move.socket, move.at, part, MSG_NOSIGNAL)
-                                     : ::recv(move.socket, move.at, part, 0);
-    if (moved == 0) throw std::runtime_error("a peer left");
-    if (moved < 0 && errno != EAGAIN && errno != EINTR) check(-1, "exchange");
-    if (moved < 0) return 0;
+    const std::size_t moved = move_some(move.socket, move.at, move.left, move.sends);
     move.at += moved;
-    move.left -= static_cast<std::size_t>(moved);
-    return static_cast<std::size_t>(moved);
+    move.left -= moved;
+    return moved;
   }
 
-  std::filesystem::path port_of(int rank) const {
+  std::filesystem::path port_file(int rank) const {
     return store_ / ("port-" + std::to_string(rank));
   }
 
-  int listen() const {
-    const int listener = check(::socket(AF_INET, SOCK_STREAM, 0), "socket");
-    sockaddr_in address = loopback(0);
-    socklen_t length = sizeof(address);
-    auto* const name = reinterpret_cast<sockaddr*>(&address);
-    check(::bind(listener, name, length), "bind");
-    check(::listen(listener, SOMAXCONN), "listen");
-    check(::getsockname(listener, name, &length), "getsockname");
-    const auto whole = port_of(rank_);
-    std::ofstream(whole.string() + "~") << ntohs(address.sin_port) << std::flush;
+  void publish(int port) const {
+    const auto whole = port_file(rank_);
+    std::ofstream(whole.string() + "~") << port << std::flush;
     std::filesystem::rename(whole.string() + "~", whole);
-    return listener;
   }
 
   void connect(int peer, int way) {
-    while (!std::filesystem::exists(port_of(peer))) ::usleep(1000);
+    while (!std::filesystem::exists(port_file(peer))) ::usleep(1000);
     int port = 0;
-    std::ifstream(port_of(peer)) >> port;
-    const int socket = check(::socket(AF_INET, SOCK_STREAM, 0), "socket");
-    const sockaddr_in address = loopback(port);
-    check(::connect(socket, reinterpret_cast<const sockaddr*>(&address), sizeof(address)),
-          "connect");
+    std::ifstream(port_file(peer)) >> port;
+    UniqueFd socket = connected_socket(loopback, loopback, port);
     const std::array<int, 2> hello{rank_, way};
-    check(static_cast<int>(::write(socket, hello.data(), sizeof(hello))), "hello");
-    keep(peer, way, socket);
+    checked(static_cast<int>(::write(socket.get(), hello.data(), sizeof(hello))), "hello");
+    keep(peer, way, std::move(socket));
   }
 
-  void accept(int listener) {
-    const int socket = check(::accept(listener, nullptr, nullptr), "accept");
+  void accept(const UniqueFd& listener) {
+    UniqueFd socket = accepted_socket(listener);
     std::array<int, 2> hello{};
-    if (::recv(socket, hello.data(), sizeof(hello), MSG_WAITALL) != sizeof(hello))
+    if (::recv(socket.get(), hello.data(), sizeof(hello), MSG_WAITALL) != sizeof(hello))
       throw std::runtime_error("no hello");
-    keep(hello[0], hello[1], socket);
+    keep(hello[0], hello[1], std::move(socket));
   }
 
-  void keep(int peer, int way, int socket) {
-    const int yes = 1;
-    check(::setsockopt(socket, IPPROTO_TCP, TCP_NODELAY, &yes, sizeof(yes)), "TCP_NODELAY");
+  void keep(int peer, int way, UniqueFd socket) {
+    prepare(socket);
     // Where it is permitted: no wire, so nothing to pace. See transports/tcp/connector.cc.
-    ::setsockopt(socket, IPPROTO_TCP, TCP_CONGESTION, "reno", 4);
-    check(::fcntl(socket, F_SETFL, O_NONBLOCK), "O_NONBLOCK");
-    ends_.at(count(peer)).at(count(way)) = socket;
+    ::setsockopt(socket.get(), IPPROTO_TCP, TCP_CONGESTION, "reno", 4);
+    ends_.at(count(peer)).at(count(way)) = std::move(socket);
   }
 
   int rank_;
   int ranks_;
   std::filesystem::path store_{};
-  std::vector<std::array<int, 2>> ends_;  ///< by peer and way
+  std::vector<std::array<UniqueFd, 2>> ends_;  ///< by peer and way
   std::vector<Move> moves_{};
   bool separate_ = false;
 };

@@ -2,7 +2,8 @@
 
 #include <sched.h>
 
-#include <new>
+#include "bench/floor/all_reduce.h"
+#include "bench/floor/sources.h"
 
 namespace rondo::bench {
 namespace {
@@ -53,16 +54,16 @@ void Flags::ping_pong() {
   if (rank_ == 1) tell(number_);  // after it heard: member 0 hears this one as its answer
 }
 
-void add_flag_probes(Flags& flags, const Member& member, std::size_t bytes,
-                     std::vector<Probe>& probes) {
-  probes.push_back({probe::flags, bytes, 0, {.run = [&flags](int calls) {
-                      for (int call = 0; call < calls; ++call) flags.share(1);
-                    }}});
-  if (member.size() < 2) return;
-  // Two calls, one message each, are a round trip.
-  probes.push_back({probe::ping_pong, bytes, 0, {.run = [&flags](int calls) {
-                      for (int call = 0; call < calls; call += 2) flags.ping_pong();
-                    }}});
+Source flag_probes(std::shared_ptr<Flags> flags, const Member& member, std::size_t smallest) {
+  return {[=, &member](std::size_t bytes, std::vector<Probe>& probes) {
+    if (bytes != smallest) return;
+    probes.push_back({probe::flags, bytes, 0, {.run = repeated([=] { flags->share(1); })}});
+    if (member.size() < 2) return;
+    // Two calls, one message each, are a round trip.
+    probes.push_back({probe::ping_pong, bytes, 0, {.run = [=](int calls) {
+                        for (int call = 0; call < calls; call += 2) flags->ping_pong();
+                      }}});
+  }};
 }
 
 }  // namespace rondo::bench

@@ -14,7 +14,6 @@
 #include <atomic>
 #include <cstdint>
 
-#include "bench/floor/probe.h"
 #include "bench/floor/team.h"
 
 namespace rondo::bench {
@@ -48,9 +47,5 @@ class Flags {
   Line* lines_;
   std::uint64_t number_ = 0;
 };
-
-/// Adds a two-way exchange between all members, and half a ping-pong between the first two.
-void add_flag_probes(Flags& flags, const Member& member, std::size_t bytes,
-                     std::vector<Probe>& probes);
 
 }  // namespace rondo::bench

@@ -3,80 +3,33 @@
 //   rondo_floor --against --json floor.json
 #include <algorithm>
 #include <cstdio>
-#include <optional>
 
 #include "bench/common/json_report.h"
-#include "bench/floor/by_hand.h"
-#include "bench/floor/flags.h"
-#include "bench/floor/memory.h"
-#include "bench/floor/options.h"
-#include "bench/floor/promises.h"
 #include "bench/floor/report.h"
-#include "bench/floor/rondo_probes.h"
-#include "bench/floor/sockets.h"
+#include "bench/floor/sources.h"
+#include "rondo/rondo.h"
 
 namespace rondo::bench {
 namespace {
 
-constexpr std::size_t least_copied = std::size_t{64} << 10;  ///< copies of less show no bandwidth
-
-/// What the members share. It is made before they are forked.
-struct Shared {
-  Shared(const FloorOptions& options, std::size_t largest)
-      : flags(Flags::bytes_for(options.ranks)),
-        promises(Promises::bytes_for(options.ranks)),
-        windows(ByHand::bytes_for(options.ranks, largest)),
-        meeting(sizeof(UniqueId)),
-        sockets(options.ranks) {}
-
-  SharedMemory flags;
-  SharedMemory promises;
-  SharedMemory windows;
-  SharedMemory meeting;
-  Sockets sockets;
-};
-
-/// Measures all probes of one size, in turn.
-void measure_size(Member& member, const std::vector<Probe>& probes, int rounds,
-                  std::vector<Result>& results) {
-  std::vector<Trial> trials;
-  for (const Probe& probe : probes) trials.push_back(probe.trial);
-  auto samples = measure(member, trials, {.rounds = rounds});
-  for (std::size_t i = 0; i < probes.size(); ++i) {
-    results.push_back({probes[i].name, probes[i].bytes, probes[i].traffic, std::move(samples[i])});
-  }
-}
-
-std::vector<Result> measure_all(Member& member, const FloorOptions& options, Shared& shared,
-                                std::size_t largest) {
-  Flags flags(member, shared.flags);
-  Promises promises(member, shared.promises);
-  MemoryProbes memory(member, largest);
-  ByHand by_hand(member, flags, shared.windows, largest);
-  SocketProbes sockets(member, shared.sockets, largest);
-  std::optional<RondoProbes> rondo;
-  if (options.against) rondo.emplace(member, shared.meeting, largest);
-  std::vector<Result> results;
-  for (const std::size_t bytes : options.sizes) {
-    std::vector<Probe> probes;
-    const bool smallest = bytes == *std::min_element(options.sizes.begin(), options.sizes.end());
-    if (smallest) add_flag_probes(flags, member, bytes, probes);
-    if (smallest && bytes <= Promises::most_bytes) promises.add(bytes, probes);
-    if (bytes >= least_copied) memory.add(bytes, probes);
-    by_hand.add(bytes, probes);
-    sockets.add(bytes, probes);
-    if (rondo) rondo->add(bytes, probes);
-    measure_size(member, probes, options.rounds, results);
-  }
-  if (rondo) rondo->finalize();
-  return results;
-}
-
 void run(const FloorOptions& options) {
-  const std::size_t largest = *std::max_element(options.sizes.begin(), options.sizes.end());
-  Shared shared(options, largest);
+  const auto [least, most] = std::minmax_element(options.sizes.begin(), options.sizes.end());
+  const std::size_t smallest = *least;
+  const std::size_t largest = *most;
+  // The members share this. It is made before they are forked.
+  SharedMemory flag_memory(Flags::bytes_for(options.ranks));
+  SharedMemory promises(promise_bytes(options.ranks));
+  SharedMemory windows(window_bytes(options.ranks, largest));
+  SharedMemory meeting(sizeof(UniqueId));
+  const std::vector<Connection> connections = connect_pairs(options.ranks);
   run_team(options.ranks, [&](Member& member) {
-    const std::vector<Result> results = measure_all(member, options, shared, largest);
+    const auto flags = std::make_shared<Flags>(member, flag_memory);
+    std::vector<Source> sources{flag_probes(flags, member, smallest),
+                                promise_probes(member, promises, smallest), memory_probes(member),
+                                by_hand_probes(member, flags, windows, largest),
+                                socket_probes(member, connections)};
+    if (options.against) sources.push_back(rondo_probes(member, meeting, largest));
+    const std::vector<Result> results = measure(member, options, sources);
     if (member.rank() != 0) return;
     std::fputs(floor_text(options, results).c_str(), stdout);
     write_json(options.json, floor_json(options, results));

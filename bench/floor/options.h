@@ -1,4 +1,4 @@
-// Command lines of rondo_floor and of the programs beside it.
+// Command lines of rondo_floor and rondo_price.
 #pragma once
 
 #include <cstddef>
@@ -9,7 +9,7 @@
 
 namespace rondo::bench {
 
-/// What programs that measure with a team have in common.
+/// What both have in common.
 struct TeamOptions {
   int ranks = 2;                     ///< -n
   int rounds = 15;                   ///< --rounds
@@ -17,20 +17,16 @@ struct TeamOptions {
   std::string json{};                ///< --json
 };
 
-/// The defaults, as the help shows them.
-struct TeamDefaults {
-  std::string ranks{};
-  std::string sizes{};  ///< as people write them: "8,64K,16M"
-  int most_ranks = 2;
-};
-
-/// Adds these options to `app`, which keeps referring to `options`, and sets the default sizes.
-void add_team_options(CLI::App& app, TeamOptions& options, const TeamDefaults& defaults);
-
 struct FloorOptions : TeamOptions {
   bool against = false;  ///< --against
 };
 
+struct PriceOptions : TeamOptions {
+  std::vector<std::string> transports{"shm", "tcp"};                    ///< --transport
+  std::vector<std::string> algorithms{"ring", "two_shot", "one_shot"};  ///< --algorithm
+};
+
 Command<FloorOptions> parse_floor_options(int argc, const char* const* argv);
+Command<PriceOptions> parse_price_options(int argc, const char* const* argv);
 
 }  // namespace rondo::bench

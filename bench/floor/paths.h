@@ -10,17 +10,17 @@ namespace rondo::bench {
 /// A way to add up a vector of N bytes over P ranks.
 struct Path {
   std::string_view name;
-  std::string_view summary;  ///< what moves, in one line
-  /// Bytes read and written by one rank, for each byte of the vector.
-  double (*touched)(int ranks);
-  /// Messages of which each follows from the one before. A call without bytes waits for these.
-  int (*messages)(int ranks);
+  std::string_view touched_by;   ///< touched(), as a formula in P
+  std::string_view messages_of;  ///< messages(), likewise
   bool network;  ///< touched counts bytes sent (and as many received), not memory traffic
+
+  /// Bytes read and written by one rank, for each byte of the vector.
+  double touched(int ranks) const;
+  /// Messages of which each follows from the one before. A call without bytes waits for these.
+  int messages(int ranks) const;
 };
 
 std::span<const Path> paths();
-/// The row of that name; null where there is none.
-const Path* find_path(std::string_view name);
 
 /// What a machine can do, as measured.
 struct Floor {

@@ -1,12 +1,31 @@
-#include "bench/floor/promises.h"
-
+// Promises: a small all-reduce by hand, to which the promises of a library are added one by one.
+//
+// The bare exchange of flags (flags.h) adds nothing up, checks nothing, and cannot report a hang.
+// This loop is that exchange with the data in the flag's cache line, as in rondo. Then each of
+// rondo's promises is added, with rondo's own code where that is a separate part:
+//
+//   data       arguments come in, sums go out. Eight places are used in turn, so that no call needs
+//              a second message. While a place's flags travel, the lines of the next are claimed.
+//   failures   arguments are checked, a failure flag is read, sleepers are woken, progress is noted
+//   lock, log  calls of several threads take turns, and another thread can ask what this rank does
+//   agreement  a fingerprint of this call and of all earlier ones is sent along and compared
+//
+// Any library with the same promises must do the last step. The time that rondo takes beyond it is
+// rondo's own. The loop has no schedule, no choice of an algorithm and no other transport.
 #include <sched.h>
 
+#include <cstdint>
 #include <cstring>
+#include <mutex>
 #include <stdexcept>
 
-#include "bench/floor/vector_data.h"
+#include "bench/floor/all_reduce.h"
+#include "bench/floor/sources.h"
+#include "core/control/call.h"
 #include "core/execute/cache_line.h"
+#include "core/execute/control_block.h"
+#include "core/transport/doorbell.h"
+#include "kernels/cpu/reduce.h"
 
 namespace rondo::bench {
 namespace {
@@ -22,17 +41,55 @@ Call call_of(std::size_t count, DataType type, ReduceOperator op) {
 
 [[noreturn]] void broken(const char* what) { throw std::runtime_error(what); }
 
-}  // namespace
+class Promises {
+ public:
+  /// What a member shares: each member has a control block of its own.
+  struct Shared {
+    detail::RankLines board{};
+    DoorbellWord bell{};  ///< nobody sleeps here: the cost is that of looking
+    std::atomic<std::uint32_t> failed{0};
+  };
+  /// How much is promised. Each level includes those before it.
+  enum class Level : std::uint8_t { data, failures, log, agreement };
 
-std::size_t Promises::bytes_for(int members) {
-  return static_cast<std::size_t>(members) * sizeof(Shared);
-}
+  Promises(Member& member, SharedMemory& memory, std::size_t bytes)
+      : member_(member),
+        shared_(reinterpret_cast<Shared*>(memory.data())),  // zero bytes are unused control blocks
+        own_(shared_[member.rank()]),
+        prepared_(call_of(bytes / sizeof(float), DataType::float32, ReduceOperator::sum)),
+        operands_(static_cast<std::size_t>(member.size())),
+        input_(prepared_.count),
+        output_(prepared_.count) {}
 
-Promises::Promises(Member& member, SharedMemory& memory)
-    : member_(member),
-      shared_(reinterpret_cast<Shared*>(memory.data())),  // zero bytes are unused control blocks
-      own_(shared_[member.rank()]),
-      operands_(static_cast<std::size_t>(member.size())) {}
+  Vectors vectors() { return {input_.data(), output_.data(), input_.size() * sizeof(float)}; }
+  /// Makes one call. Throws std::runtime_error where a promise is broken.
+  template <Level level>
+  void all_reduce(const float* input, float* output, std::size_t count, DataType type,
+                  ReduceOperator op);
+
+ private:
+  template <Level level>
+  void post(const float* input, std::size_t count, std::uint64_t tag);
+  template <Level level>
+  void gather(const float* input, float* output, std::size_t count, std::uint64_t tag);
+  template <Level level>
+  void wake_others();
+  void claim_next_place();
+  const detail::SharedSlot& await_post(int member) const;
+
+  Member& member_;
+  Shared* shared_;
+  Shared& own_;
+  std::uint64_t number_ = 0;   ///< the call's number, alike on all members
+  std::uint64_t history_ = 0;  ///< a hash of all calls before it
+  Call prepared_;              ///< arguments of the call that is repeated
+  ReductionKernel reduction_{};
+  std::vector<const void*> operands_;
+  std::mutex turn_{};
+  CallLog log_{};
+  std::vector<float> input_;
+  std::vector<float> output_;
+};
 
 template <Promises::Level level>
 void Promises::wake_others() {
@@ -114,30 +171,32 @@ template <Promises::Level level>
 }
 
 template <Promises::Level level>
-void Promises::add(const char* name, std::size_t bytes, std::vector<Probe>& probes) {
-  const std::size_t count = bytes / sizeof(float);
-  Trial trial{
-      .run =
-          [=, this](int calls) {
-            for (int call = 0; call < calls; ++call) {
-              all_reduce<level>(input_.data(), output_.data(), count, DataType::float32,
-                                ReduceOperator::sum);
-            }
-          },
-      .prepare = [=, this] { fill_vector(input_.data(), count, ++salt_, member_.rank()); },
-      .check = [=, this] { check_sum(output_.data(), count, salt_, member_.size(), name); }};
-  probes.push_back({name, bytes, 0, std::move(trial)});
+Probe probe_of(const Member& member, const std::shared_ptr<Promises>& loop, const char* name) {
+  const Vectors vectors = loop->vectors();
+  return all_reduce_probe(member, name, 0, vectors, [=] {
+    loop->all_reduce<level>(vectors.input, vectors.output, vectors.count(), DataType::float32,
+                            ReduceOperator::sum);
+  });
 }
 
-void Promises::add(std::size_t bytes, std::vector<Probe>& probes) {
-  const std::size_t count = bytes / sizeof(float);
-  prepared_ = call_of(count, DataType::float32, ReduceOperator::sum);
-  input_.resize(count);
-  output_.resize(count);
-  add<Level::data>(probe::promised_data, bytes, probes);
-  add<Level::failures>(probe::promised_failures, bytes, probes);
-  add<Level::log>(probe::promised_log, bytes, probes);
-  add<Level::agreement>(probe::promised_all, bytes, probes);
+}  // namespace
+
+const std::size_t most_promised = detail::inline_payload;
+
+std::size_t promise_bytes(int members) {
+  return static_cast<std::size_t>(members) * sizeof(Promises::Shared);
+}
+
+Source promise_probes(Member& member, SharedMemory& memory, std::size_t smallest) {
+  const auto loop = std::make_shared<Promises>(member, memory, smallest);
+  return {[loop, smallest, &member](std::size_t bytes, std::vector<Probe>& probes) {
+    if (bytes != smallest || bytes > most_promised) return;
+    using Level = Promises::Level;
+    probes.push_back(probe_of<Level::data>(member, loop, probe::promised_data));
+    probes.push_back(probe_of<Level::failures>(member, loop, probe::promised_failures));
+    probes.push_back(probe_of<Level::log>(member, loop, probe::promised_log));
+    probes.push_back(probe_of<Level::agreement>(member, loop, probe::promised_all));
+  }};
 }
 
 }  // namespace rondo::bench

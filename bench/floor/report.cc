@@ -6,11 +6,12 @@
 #include <set>
 
 #include "bench/common/size.h"
-#include "bench/floor/verdict.h"
 #include "rondo/rondo.h"
 
 namespace rondo::bench {
 namespace {
+
+using Json = nlohmann::ordered_json;
 
 constexpr double micro = 1e6;
 constexpr double giga = 1e9;
@@ -89,7 +90,20 @@ std::string nearness(const std::vector<Result>& results, int ranks) {
   return text;
 }
 
-nlohmann::ordered_json spread_json(const Spread& spread, double factor) {
+std::string price_row(const Price& price) {
+  const Spread more = price.price();
+  std::string verdict;
+  if (price.allowed())
+    verdict = (price.met() ? "within " : "OVER ") +
+              std::to_string(static_cast<int>(*price.allowed() * 100)) + "%";
+  return line(" %9s  %-4s %-9s %12.3f %12.3f %+8.1f%% [%+.1f..%+.1f]  %s",
+              format_size(price.by_hand.bytes).c_str(), price.transport.c_str(),
+              price.algorithm.c_str(), price.by_hand.seconds().median * micro,
+              price.by_executor.seconds().median * micro, more.median * 100, more.low * 100,
+              more.high * 100, verdict.c_str());
+}
+
+Json spread_json(const Spread& spread, double factor) {
   return {{"low", spread.low * factor},
           {"median", spread.median * factor},
           {"high", spread.high * factor}};
@@ -106,8 +120,7 @@ std::string floor_text(const FloorOptions& options, const std::vector<Result>& r
   return text;
 }
 
-nlohmann::ordered_json floor_json(const FloorOptions& options, const std::vector<Result>& results) {
-  using Json = nlohmann::ordered_json;
+Json floor_json(const FloorOptions& options, const std::vector<Result>& results) {
   Json document{{"rondo_version", version()}, {"ranks", options.ranks},  {"rounds", options.rounds},
                 {"measured", Json::array()},  {"floors", Json::array()}, {"against", Json::array()},
                 {"verdicts", Json::array()}};
@@ -142,6 +155,36 @@ nlohmann::ordered_json floor_json(const FloorOptions& options, const std::vector
                                     {"per_cent", spread_json(verdict.share, 100)},
                                     {"us_more", spread_json(verdict.beyond, micro)},
                                     {"reached", verdict.reached()}});
+  }
+  return document;
+}
+
+std::string price_text(const PriceOptions& options, const std::vector<Price>& prices) {
+  std::string text =
+      line("# rondo_price, rondo %s: %d processes; medians of %d rounds, quartiles in brackets",
+           version(), options.ranks, options.rounds) +
+      line("#%9s  %-14s %12s %12s %9s", "size", "all_reduce", "by hand us", "executor us", "price");
+  for (const Price& price : prices) text += price_row(price);
+  const auto over =
+      std::count_if(prices.begin(), prices.end(), [](const Price& price) { return !price.met(); });
+  return text + "# " + std::to_string(over) + " over the limit\n";
+}
+
+Json price_json(const PriceOptions& options, const std::vector<Price>& prices) {
+  Json document{{"rondo_version", version()},
+                {"ranks", options.ranks},
+                {"rounds", options.rounds},
+                {"prices", Json::array()}};
+  for (const Price& price : prices) {
+    document["prices"].push_back(
+        {{"bytes", price.by_hand.bytes},
+         {"transport", price.transport},
+         {"algorithm", price.algorithm},
+         {"by_hand_us", spread_json(price.by_hand.seconds(), micro)},
+         {"by_executor_us", spread_json(price.by_executor.seconds(), micro)},
+         {"price_per_cent", spread_json(price.price(), 100)},
+         {"allowed_per_cent", price.allowed() ? Json(*price.allowed() * 100) : Json(nullptr)},
+         {"met", price.met()}});
   }
   return document;
 }

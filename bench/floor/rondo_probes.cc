@@ -1,64 +1,112 @@
-#include "bench/floor/rondo_probes.h"
-
+// rondo's own all_reduce as probes, beside what the machine can do and beside algorithms by hand.
 #include <cstring>
-#include <utility>
+#include <optional>
 
-#include "bench/floor/vector_data.h"
+#include "bench/common/buffer.h"
+#include "bench/floor/all_reduce.h"
+#include "bench/floor/hand_all_reduce.h"
+#include "bench/floor/sources.h"
+#include "rondo/memory.h"
+#include "rondo/rondo.h"
 
 namespace rondo::bench {
+namespace {
 
-RondoProbes::RondoProbes(Member& member, SharedMemory& meeting, std::size_t largest)
-    : member_(member),
-      meeting_(meeting),
-      input_(largest),
-      output_(largest),
-      window_input_(allocate(largest)),
-      window_output_(allocate(largest)),
-      shm_(join("shm")),
-      shm_windows_(shm_.dup()),
-      tcp_(join("tcp")) {}
-
-Communicator RondoProbes::join(const char* transport) {
+/// Collective.
+Communicator join(Member& member, SharedMemory& meeting, const Options& options) {
   UniqueId id;
-  if (member_.rank() == 0) {
+  if (member.rank() == 0) {
     id = make_unique_id();
-    std::memcpy(meeting_.data(), &id, sizeof(id));
+    std::memcpy(meeting.data(), &id, sizeof(id));
   }
-  member_.meet();
-  std::memcpy(&id, meeting_.data(), sizeof(id));
-  member_.meet();  // before the next id is written
-  return Communicator::from_unique_id(id, member_.rank(), member_.size(), {.transport = transport});
+  member.meet();
+  std::memcpy(&id, meeting.data(), sizeof(id));
+  member.meet();  // before something else is written there
+  return Communicator::from_unique_id(id, member.rank(), member.size(), options);
 }
 
-void RondoProbes::add(const char* name, Communicator& world, std::size_t bytes, float* input,
-                      float* output, std::vector<Probe>& probes) {
-  const std::size_t count = bytes / sizeof(float);
-  const auto rewrite = [=, this] { fill_vector(input, count, salt_, member_.rank()); };
-  Trial trial{.run =
-                  [=, &world](int calls) {
-                    for (int call = 0; call < calls; ++call) {
-                      world.all_reduce(input, output, count, DataType::float32);
-                    }
-                  },
-              .prepare = [=, this] { fill_vector(input, count, ++salt_, member_.rank()); },
-              .refresh = bytes < least_refreshed ? std::function<void()>() : rewrite,
-              .check = [=, this] { check_sum(output, count, salt_, member_.size(), name); }};
-  probes.push_back({name, bytes, static_cast<double>(bytes), std::move(trial)});
+/// rondo's call, again and again.
+auto all_reduce_of(Communicator& world, const Vectors& vectors) {
+  return [=, &world] {
+    world.all_reduce(vectors.input, vectors.output, vectors.count(), DataType::float32);
+  };
 }
 
-void RondoProbes::add(std::size_t bytes, std::vector<Probe>& probes) {
-  auto* const input = reinterpret_cast<float*>(input_.data());
-  auto* const output = reinterpret_cast<float*>(output_.data());
-  add(probe::rondo_heap, shm_, bytes, input, output, probes);
-  add(probe::rondo_window, shm_windows_, bytes, static_cast<float*>(window_input_.data()),
-      static_cast<float*>(window_output_.data()), probes);
-  add(probe::rondo_tcp, tcp_, bytes, input, output, probes);
+struct Rondo {
+  Rondo(Member& member, SharedMemory& meeting, std::size_t largest)
+      : input(largest),
+        output(largest),
+        window_input(allocate(largest)),
+        window_output(allocate(largest)),
+        shm(join(member, meeting, {.transport = "shm"})),
+        shm_windows(shm.dup()),
+        tcp(join(member, meeting, {.transport = "tcp"})) {}
+
+  Buffer input;
+  Buffer output;
+  Memory window_input;
+  Memory window_output;
+  Communicator shm;
+  /// A communicator learns from its own calls which path is faster. So each kind of memory has its
+  /// own.
+  Communicator shm_windows;
+  Communicator tcp;
+};
+
+/// By hand on a wire, and by the executor on a communicator.
+struct Sides {
+  Sides(Member& member, SharedMemory& meeting, const std::string& transport,
+        const std::string& algorithm, std::uint64_t number)
+      : wire(member, meeting, transport, {.communicator = number}),
+        by_hand(all_reduce_by_hand(algorithm, wire)),
+        world(join(member, meeting,
+                   {.transport = transport, .algorithm = "all_reduce:" + algorithm})) {}
+
+  Wire wire;
+  std::unique_ptr<HandAllReduce> by_hand;
+  Communicator world;
+};
+
+}  // namespace
+
+Source rondo_probes(Member& member, SharedMemory& meeting, std::size_t largest) {
+  const auto rondo = std::make_shared<Rondo>(member, meeting, largest);
+  const auto add = [rondo, &member](std::size_t bytes, std::vector<Probe>& probes) {
+    const Vectors heap{reinterpret_cast<float*>(rondo->input.data()),
+                       reinterpret_cast<float*>(rondo->output.data()), bytes};
+    const Vectors windows{static_cast<float*>(rondo->window_input.data()),
+                          static_cast<float*>(rondo->window_output.data()), bytes};
+    const auto add_one = [&](const char* name, Communicator& world, const Vectors& vectors) {
+      probes.push_back(all_reduce_probe(member, name, static_cast<double>(bytes), vectors,
+                                        all_reduce_of(world, vectors), true));
+    };
+    add_one(probe::rondo_heap, rondo->shm, heap);
+    add_one(probe::rondo_window, rondo->shm_windows, windows);
+    add_one(probe::rondo_tcp, rondo->tcp, heap);
+  };
+  return {add, [rondo] {
+            rondo->shm_windows.finalize();
+            rondo->shm.finalize();
+            rondo->tcp.finalize();
+          }};
 }
 
-void RondoProbes::finalize() {
-  shm_windows_.finalize();
-  shm_.finalize();
-  tcp_.finalize();
+Source price_probes(Member& member, SharedMemory& meeting, const std::string& transport,
+                    const std::string& algorithm, std::uint64_t number, const Vectors& all) {
+  const auto sides = std::make_shared<Sides>(member, meeting, transport, algorithm, number);
+  const auto add = [=, &member](std::size_t bytes, std::vector<Probe>& probes) {
+    if (bytes > sides->by_hand->most_bytes()) return;
+    const Vectors vectors{all.input, all.output, bytes};
+    const auto run = [=] { sides->by_hand->run(vectors.input, vectors.output, vectors.count()); };
+    probes.push_back(all_reduce_probe(member, probe::priced(transport, algorithm, probe::hand), 0,
+                                      vectors, run));
+    probes.push_back(all_reduce_probe(member, probe::priced(transport, algorithm, probe::executor),
+                                      0, vectors, all_reduce_of(sides->world, vectors)));
+  };
+  return {add, [sides] {
+            sides->wire.drain();
+            sides->world.finalize();
+          }};
 }
 
 }  // namespace rondo::bench

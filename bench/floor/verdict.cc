@@ -108,4 +108,31 @@ std::vector<Verdict> judge(const std::vector<Result>& results, int ranks) {
   return verdicts;
 }
 
+Spread Price::price() const {
+  const Spread ratio = ratio_spread(by_executor.samples, by_hand.samples);
+  return {ratio.low - 1, ratio.median - 1, ratio.high - 1};
+}
+
+std::optional<double> Price::allowed() const {
+  if (by_hand.bytes >= std::size_t{64} << 10) return 0.10;
+  if (by_hand.bytes <= small) return 0.25;
+  return std::nullopt;
+}
+
+std::vector<Price> prices(const PriceOptions& options, const std::vector<Result>& results) {
+  std::vector<Price> all;
+  for (const std::size_t bytes : options.sizes) {
+    for (const std::string& transport : options.transports) {
+      for (const std::string& algorithm : options.algorithms) {
+        const auto by = [&](const char* side) {
+          return find(results, probe::priced(transport, algorithm, side), bytes);
+        };
+        if (const Result* const hand = by(probe::hand))
+          all.push_back({transport, algorithm, *hand, *by(probe::executor)});
+      }
+    }
+  }
+  return all;
+}
+
 }  // namespace rondo::bench

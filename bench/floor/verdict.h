@@ -1,6 +1,7 @@
 // Verdicts: rondo against what the machine can do, and the goals for it. All functions are pure.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -35,5 +36,21 @@ struct Verdict {
 };
 /// The verdicts on goals whose sizes were measured.
 std::vector<Verdict> judge(const std::vector<Result>& results, int ranks);
+
+/// One algorithm at one size over one transport, by hand and by the executor.
+struct Price {
+  std::string transport{};
+  std::string algorithm{};
+  Result by_hand{};
+  Result by_executor{};  ///< in the same rounds
+
+  /// The executor's additional time, as a part of the time by hand: 0.1 is 10%.
+  Spread price() const;
+  /// The goal at this size. There is none between the smallest messages and those of 64 KB.
+  std::optional<double> allowed() const;
+  bool met() const { return !allowed() || price().median <= *allowed(); }
+};
+/// By size, transport and algorithm.
+std::vector<Price> prices(const PriceOptions& options, const std::vector<Result>& results);
 
 }  // namespace rondo::bench

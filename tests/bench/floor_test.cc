@@ -1,15 +1,12 @@
 // The arithmetic of rondo_floor and rondo_price: floors, spreads, verdicts, pieces and their order.
+#include <algorithm>
 #include <cmath>
 #include <set>
 
-#include "bench/floor/options.h"
+#include "bench/floor/cut.h"
 #include "bench/floor/paths.h"
-#include "bench/floor/promises.h"
-#include "bench/floor/team.h"
-#include "bench/floor/verdict.h"
-#include "bench/price/cut.h"
-#include "bench/price/options.h"
-#include "bench/price/report.h"
+#include "bench/floor/report.h"
+#include "bench/floor/sources.h"
 #include "tests/catch.h"
 
 using namespace rondo::bench;
@@ -22,23 +19,28 @@ bool near(double actual, double expected) {
 
 constexpr std::size_t megabyte = std::size_t{1} << 20;
 
+const Path& path_of(std::string_view name) {
+  const auto found = std::ranges::find(paths(), name, &Path::name);
+  REQUIRE(found != paths().end());
+  return *found;
+}
+
 }  // namespace
 
 TEST_CASE("a path's floor is its bytes at the full rate and its messages") {
   const Floor floor{
       .memory_rate = 1e9, .exchange_seconds = 1e-6, .network_rate = 1e8, .network_seconds = 1e-5};
   // Two ranks read 1000 bytes and write 1000 each, and meet twice.
-  CHECK(near(floor_seconds(*find_path("direct_two_shot"), floor, 1000, 2), 4e-6 + 2e-6));
+  CHECK(near(floor_seconds(path_of("direct_two_shot"), floor, 1000, 2), 4e-6 + 2e-6));
   // 4.5 bytes for each, as counted from the steps: (2 + 5 + 2) halves.
-  CHECK(near(find_path("slots_ring")->touched(2), 4.5));
-  CHECK(near(floor_seconds(*find_path("slots_ring"), floor, 1000, 2), 9e-6 + 2e-6));
-  CHECK(find_path("slots_ring")->messages(4) == 6);
-  CHECK(find_path("slots_two_shot")->messages(4) == 2);
-  CHECK(near(find_path("slots_one_shot")->touched(4), 11));
+  CHECK(near(path_of("slots_ring").touched(2), 4.5));
+  CHECK(near(floor_seconds(path_of("slots_ring"), floor, 1000, 2), 9e-6 + 2e-6));
+  CHECK(path_of("slots_ring").messages(4) == 6);
+  CHECK(path_of("slots_two_shot").messages(4) == 2);
+  CHECK(near(path_of("slots_one_shot").touched(4), 11));
   // Over sockets a rank of two sends the vector's length in all.
-  CHECK(near(floor_seconds(*find_path("tcp_ring"), floor, 1000, 2), 2000 / 1e8 + 2e-5));
-  CHECK(floor_seconds(*find_path("tcp_ring"), floor, 1000, 1) == 0);
-  CHECK(find_path("avian_carriers") == nullptr);
+  CHECK(near(floor_seconds(path_of("tcp_ring"), floor, 1000, 2), 2000 / 1e8 + 2e-5));
+  CHECK(floor_seconds(path_of("tcp_ring"), floor, 1000, 1) == 0);
 }
 
 TEST_CASE("a spread is the middle half, and ratios pair the samples") {
@@ -110,11 +112,11 @@ TEST_CASE("promises for 8 bytes are reported step by step, and rondo is compared
 }
 
 TEST_CASE("the loop by hand keeps every promise with several members") {
-  SharedMemory memory(Promises::bytes_for(3));
+  SharedMemory memory(promise_bytes(3));
   run_team(3, [&](Member& member) {
-    Promises promises(member, memory);
     std::vector<Probe> probes;
-    promises.add(Promises::most_bytes, probes);
+    const Source promises = promise_probes(member, memory, most_promised);
+    promises.add(most_promised, probes);
     for (const Probe& probe : probes) {
       for (int sample = 0; sample < 3; ++sample) {
         probe.trial.prepare();
@@ -169,18 +171,20 @@ TEST_CASE("walks of both ends of a channel keep one order") {
 }
 
 TEST_CASE("a price is judged where there is a goal for its size") {
-  Price price{.transport = "shm",
-              .algorithm = "ring",
-              .bytes = 64 << 10,
-              .by_hand = {1, 1, 1},
-              .by_executor = {1.05, 1.2, 1.05}};
+  PriceOptions options;
+  options.sizes = {8, 64 << 10};
+  const auto all = prices(
+      options, {{probe::priced("shm", "ring", probe::hand), 64 << 10, 0, {1, 1, 1}},
+                {probe::priced("shm", "ring", probe::executor), 64 << 10, 0, {1.05, 1.2, 1.05}}});
+  REQUIRE(all.size() == 1);
+  Price price = all.front();
   CHECK(near(1 + price.price().median, 1.05));
   CHECK(price.met());
-  price.by_executor = {1.2, 1.2, 1.2};
+  price.by_executor.samples = {1.2, 1.2, 1.2};
   CHECK_FALSE(price.met());
-  price.bytes = 8;
+  price.by_hand.bytes = 8;
   CHECK(price.met());
-  price.bytes = 1024;
+  price.by_hand.bytes = 1024;
   CHECK_FALSE(price.allowed().has_value());
   CHECK(price_text({}, {price}).find("0 over the limit") != std::string::npos);
   CHECK(price_json({}, {price})["prices"][0]["bytes"] == 1024);

@@ -6,11 +6,10 @@
 //   P .. 2P-3    received into the output and sent on
 //   2P-2         received into the output
 #include <array>
-#include <cstring>
 #include <stdexcept>
 
-#include "bench/price/by_hand.h"
-#include "bench/price/cut.h"
+#include "bench/floor/cut.h"
+#include "bench/floor/hand_all_reduce.h"
 #include "kernels/cpu/reduce.h"
 
 namespace rondo::bench {
@@ -24,9 +23,7 @@ class Ring final : public HandAllReduce {
         next_((wire.rank() + 1) % ranks_),
         previous_((wire.rank() + ranks_ - 1) % ranks_),
         own_sum_(ranks_ - 1),
-        last_(2 * ranks_ - 2),
-        places_out_(wire.out(next_).sends_from_place()),
-        places_in_(wire.in(previous_).receives_into_place()) {
+        last_(2 * ranks_ - 2) {
     if (ranks_ > most_ring_ranks) throw std::invalid_argument("the ring by hand has 2 to 4 ranks");
   }
 
@@ -61,7 +58,7 @@ class Ring final : public HandAllReduce {
       // Data to forward has been received once the walk `in` is past it.
       if (out.item() > 0 && !past(in, out)) return false;
       const float* from = (out.item() == 0 ? input_ : output_) + what.begin;
-      if (!put(from, bytes(what))) return false;
+      if (!wire_.put(next_, from, bytes(what))) return false;
     }
     out.next();
     return true;
@@ -72,16 +69,6 @@ class Ring final : public HandAllReduce {
     const int in_time = in.slice() + in.item();
     const int out_time = out.slice() + out.item();
     return in_time != out_time ? in_time > out_time : in.item() > out.item();
-  }
-
-  bool put(const float* from, std::size_t size) {
-    if (places_out_)
-      return wire_.send_from(next_, {reinterpret_cast<const std::byte*>(from), size}, sent_);
-    const std::span<std::byte> slot = wire_.out(next_).acquire();
-    if (slot.empty()) return false;
-    std::memcpy(slot.data(), from, size);
-    wire_.commit(next_, size);
-    return true;
   }
 
   /// True when the walk's item was received, or is empty. Sends it on where that needs no wait.
@@ -102,6 +89,11 @@ class Ring final : public HandAllReduce {
     if (!in.at(out)) return {};
     return wire_.out(next_).acquire();
   }
+  /// The same for an item that also stays in the output: it need not go by a slot.
+  std::span<std::byte> spare_slot_for(const Walk& in, const Walk& out) {
+    if (wire_.sends_places(next_)) return {};
+    return slot_for(in, out);
+  }
 
   bool pass_on(Piece what, const Walk& in, Walk& out) {
     const Frame* frame = wire_.peek(previous_, bytes(what));
@@ -120,7 +112,7 @@ class Ring final : public HandAllReduce {
     const Frame* frame = wire_.peek(previous_, bytes(what));
     if (frame == nullptr) return false;
     const std::array<const void*, 2> operands{frame->payload.data(), input_ + what.begin};
-    const std::span<std::byte> slot = places_out_ ? std::span<std::byte>() : slot_for(in, out);
+    const std::span<std::byte> slot = spare_slot_for(in, out);
     const std::array<void*, 2> outputs{output_ + what.begin, slot.data()};
     reduce({}, std::span(outputs).first(slot.empty() ? 1 : 2), operands, what.elements);
     if (!slot.empty()) {
@@ -132,19 +124,16 @@ class Ring final : public HandAllReduce {
   }
 
   bool take(Piece what, const Walk& in, Walk& out) {
-    auto* const to = reinterpret_cast<std::byte*>(output_ + what.begin);
-    if (places_in_) return wire_.receive_into(previous_, {to, bytes(what)}, received_);
-    const Frame* frame = wire_.peek(previous_, bytes(what));
-    if (frame == nullptr) return false;
+    float* const to = output_ + what.begin;
+    const Frame* frame = nullptr;
+    if (in.item() != last_ && !wire_.receives_places(previous_))
+      frame = wire_.peek(previous_, bytes(what));
     const std::span<std::byte> slot =
-        in.item() == last_ || places_out_ ? std::span<std::byte>() : slot_for(in, out);
-    if (slot.empty()) {
-      std::memcpy(to, frame->payload.data(), bytes(what));
-    } else {
-      copy(std::array<void*, 2>{to, slot.data()}, frame->payload.data(), bytes(what), false);
-      wire_.commit(next_, bytes(what));
-      out.next();
-    }
+        frame == nullptr ? std::span<std::byte>() : spare_slot_for(in, out);
+    if (slot.empty()) return wire_.take(previous_, to, bytes(what));
+    copy(std::array<void*, 2>{to, slot.data()}, frame->payload.data(), bytes(what), false);
+    wire_.commit(next_, bytes(what));
+    out.next();
     wire_.in(previous_).release();
     return true;
   }
@@ -155,17 +144,18 @@ class Ring final : public HandAllReduce {
   int previous_;
   int own_sum_;  ///< the item that completes this rank's own chunk
   int last_;
-  bool places_out_;
-  bool places_in_;
   Cut cut_{};
   const float* input_ = nullptr;
   float* output_ = nullptr;
-  std::size_t sent_ = 0;      ///< bytes of a frame sent from its place
-  std::size_t received_ = 0;  ///< bytes of a frame received into its place
 };
 
 }  // namespace
 
 std::unique_ptr<HandAllReduce> ring_by_hand(Wire& wire) { return std::make_unique<Ring>(wire); }
+
+std::unique_ptr<HandAllReduce> all_reduce_by_hand(std::string_view algorithm, Wire& wire) {
+  if (algorithm == "ring") return ring_by_hand(wire);
+  return algorithm == "two_shot" ? two_shot_by_hand(wire) : one_shot_by_hand(wire);
+}
 
 }  // namespace rondo::bench

@@ -1,9 +1,7 @@
 // One-shot by hand: the whole vector to everybody, then one sum in the order of ranks.
-#include <cstring>
-#include <stdexcept>
 #include <vector>
 
-#include "bench/price/by_hand.h"
+#include "bench/floor/hand_all_reduce.h"
 #include "kernels/cpu/reduce.h"
 
 namespace rondo::bench {
@@ -12,14 +10,12 @@ namespace {
 class OneShot final : public HandAllReduce {
  public:
   explicit OneShot(Wire& wire)
-      : wire_(wire),
-        operands_(static_cast<std::size_t>(wire.ranks())),
-        sent_(operands_.size()),
-        moved_(operands_.size()) {}
+      : wire_(wire), operands_(static_cast<std::size_t>(wire.ranks())), sent_(operands_.size()) {}
+
+  std::size_t most_bytes() const override { return wire_.slot_bytes(); }
 
   void run(const float* input, float* output, std::size_t count) override {
     const std::size_t bytes = count * sizeof(float);
-    if (bytes > wire_.slot_bytes()) throw std::invalid_argument("one-shot by hand takes one slot");
     wire_.begin_call(count);
     sent_.assign(sent_.size(), false);
     while (!send(input, bytes)) wire_.after_look(false);
@@ -36,23 +32,10 @@ class OneShot final : public HandAllReduce {
     bool all = true;
     for (int hops = 1; hops < wire_.ranks(); ++hops) {
       const auto to = static_cast<std::size_t>(peer(hops));
-      if (!sent_[to]) sent_[to] = put(peer(hops), input, bytes);
+      if (!sent_[to]) sent_[to] = wire_.put(peer(hops), input, bytes);
       all = all && sent_[to];
     }
     return all;
-  }
-
-  bool put(int to, const float* input, std::size_t bytes) {
-    SendChannel& out = wire_.out(to);
-    if (out.sends_from_place()) {
-      return wire_.send_from(to, {reinterpret_cast<const std::byte*>(input), bytes},
-                             moved_[static_cast<std::size_t>(to)]);
-    }
-    const std::span<std::byte> slot = out.acquire();
-    if (slot.empty()) return false;
-    std::memcpy(slot.data(), input, bytes);
-    wire_.commit(to, bytes);
-    return true;
   }
 
   /// True when every peer's vector heads its channel.
@@ -69,7 +52,6 @@ class OneShot final : public HandAllReduce {
   Wire& wire_;
   std::vector<const void*> operands_;  ///< by rank
   std::vector<bool> sent_;             ///< by rank
-  std::vector<std::size_t> moved_;     ///< by rank: bytes of a frame sent from its place
 };
 
 }  // namespace

@@ -1,4 +1,4 @@
-#include "bench/price/cut.h"
+#include "bench/floor/cut.h"
 
 #include <algorithm>
 

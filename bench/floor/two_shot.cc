@@ -2,11 +2,10 @@
 //
 //   0   the block of the receiver, from the sender's input
 //   1   the sender's own block, summed, from its output
-#include <cstring>
 #include <vector>
 
-#include "bench/price/by_hand.h"
-#include "bench/price/cut.h"
+#include "bench/floor/cut.h"
+#include "bench/floor/hand_all_reduce.h"
 #include "kernels/cpu/reduce.h"
 
 namespace rondo::bench {
@@ -15,12 +14,7 @@ namespace {
 class TwoShot final : public HandAllReduce {
  public:
   explicit TwoShot(Wire& wire) : wire_(wire), rank_(wire.rank()), ranks_(wire.ranks()) {
-    for (int hops = 1; hops < ranks_; ++hops) {
-      const int peer = (rank_ + hops) % ranks_;
-      ends_.push_back({.peer = peer,
-                       .places_out = wire.out(peer).sends_from_place(),
-                       .places_in = wire.in(peer).receives_into_place()});
-    }
+    for (int hops = 1; hops < ranks_; ++hops) ends_.push_back({.peer = (rank_ + hops) % ranks_});
   }
 
   void run(const float* input, float* output, std::size_t count) override {
@@ -50,12 +44,8 @@ class TwoShot final : public HandAllReduce {
  private:
   struct End {
     int peer = 0;
-    bool places_out = false;
-    bool places_in = false;
     Walk out{0, 0, 0};
     Walk in{0, 0, 0};
-    std::size_t sent = 0;      ///< bytes of a frame sent from its place
-    std::size_t received = 0;  ///< bytes of a frame received into its place
   };
   static std::size_t bytes(Piece piece) { return piece.elements * sizeof(float); }
 
@@ -64,18 +54,8 @@ class TwoShot final : public HandAllReduce {
     if (own && summed_ <= end.out.slice()) return false;
     const Piece what = cut_.piece(own ? rank_ : end.peer, end.out.slice());
     const float* from = (own ? output_ : input_) + what.begin;
-    if (what.elements > 0 && !put(end, from, bytes(what))) return false;
+    if (what.elements > 0 && !wire_.put(end.peer, from, bytes(what))) return false;
     end.out.next();
-    return true;
-  }
-
-  bool put(End& end, const float* from, std::size_t size) {
-    if (end.places_out)
-      return wire_.send_from(end.peer, {reinterpret_cast<const std::byte*>(from), size}, end.sent);
-    const std::span<std::byte> slot = wire_.out(end.peer).acquire();
-    if (slot.empty()) return false;
-    std::memcpy(slot.data(), from, size);
-    wire_.commit(end.peer, size);
     return true;
   }
 
@@ -114,7 +94,8 @@ class TwoShot final : public HandAllReduce {
   void offer() {
     offered_.clear();
     for (End& end : ends_) {
-      if (end.places_out || end.out.done() || end.out.item() != 1 || end.out.slice() != summed_)
+      if (wire_.sends_places(end.peer) || end.out.done() || end.out.item() != 1 ||
+          end.out.slice() != summed_)
         continue;
       const std::span<std::byte> slot = wire_.out(end.peer).acquire();
       if (slot.empty()) continue;
@@ -127,17 +108,7 @@ class TwoShot final : public HandAllReduce {
   bool receive(End& end) {
     if (end.in.item() == 0) return false;
     const Piece what = cut_.piece(end.peer, end.in.slice());
-    if (what.elements > 0) {
-      auto* const to = reinterpret_cast<std::byte*>(output_ + what.begin);
-      if (end.places_in) {
-        if (!wire_.receive_into(end.peer, {to, bytes(what)}, end.received)) return false;
-      } else {
-        const Frame* frame = wire_.peek(end.peer, bytes(what));
-        if (frame == nullptr) return false;
-        std::memcpy(to, frame->payload.data(), bytes(what));
-        wire_.in(end.peer).release();
-      }
-    }
+    if (what.elements > 0 && !wire_.take(end.peer, output_ + what.begin, bytes(what))) return false;
     end.in.next();
     return true;
   }
