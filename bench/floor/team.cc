@@ -46,6 +46,9 @@ void bind_to(int core) {
 
 /// What members tell each other, each word on cache lines of its own. A new one is all zero bytes.
 struct Board {
+  explicit Board(int members) : shares_cores(members > allowed_cores()) {}
+
+  const bool shares_cores;  ///< noted before each member is bound to one
   alignas(128) std::atomic<std::uint32_t> arrived{0};
   alignas(128) std::atomic<std::uint32_t> round{0};
   alignas(128) std::uint64_t agreed = 0;  ///< member 0 alone writes it, between two meetings
@@ -54,7 +57,8 @@ struct Board {
 
 class MeetingMember final : public Member {
  public:
-  MeetingMember(int rank, int size, Board& board) : Member(rank, size), board_(board) {}
+  MeetingMember(int rank, int size, Board& board)
+      : Member(rank, size, board.shares_cores), board_(board) {}
   void meet() override;
   std::uint64_t agree(std::uint64_t value) override;
   double largest(double value) override;
@@ -176,7 +180,7 @@ int allowed_cores() { return std::max(1, static_cast<int>(cores().size())); }
 void run_team(int size, const std::function<void(Member&)>& body) {
   check_size(size);
   const SharedMemory memory(sizeof(Board));
-  auto& board = *new (memory.data()) Board();  // goes with the mapping, without a destructor
+  auto& board = *new (memory.data()) Board(size);  // goes with the mapping, without a destructor
   const pid_t parent = ::getpid();
   std::fflush(nullptr);
   std::vector<pid_t> children;
@@ -199,7 +203,7 @@ void run_team(int size, const std::function<void(Member&)>& body) {
 
 void run_threads(int size, const std::function<void(Member&)>& body) {
   check_size(size);
-  Board board;
+  Board board(size);
   std::vector<std::thread> threads;
   for (int rank = 0; rank < size; ++rank) {
     threads.emplace_back([&, rank] {

@@ -46,6 +46,8 @@ class Member {
 
   int rank() const { return rank_; }
   int size() const { return size_; }
+  /// There are more members than cores, so that one that spins may keep another one from its core.
+  bool shares_cores() const { return shares_cores_; }
 
   /// A barrier: returns when every member has called it.
   virtual void meet() = 0;
@@ -55,11 +57,13 @@ class Member {
   virtual double largest(double value) = 0;
 
  protected:
-  Member(int rank, int size) : rank_(rank), size_(size) {}
+  Member(int rank, int size, bool shares_cores = false)
+      : rank_(rank), size_(size), shares_cores_(shares_cores) {}
 
  private:
   int rank_;
   int size_;
+  bool shares_cores_;
 };
 
 /// Forks `size` processes, binds each to an allowed core (rank modulo cores) and runs `body` in it.

@@ -44,7 +44,7 @@ Wire::Wire(Member& member, SharedMemory& meeting, const std::string& transport,
       least_in_place_(least_in_place),
       transport_(make(transport, member, std::move(settings), doorbell_)),
       peers_(static_cast<std::size_t>(member.size())),
-      backoff_(member.size() > allowed_cores()) {
+      backoff_(member.shares_cores(), transport_->looks_are_system_calls()) {
   transport_->meet(tell_all(member, meeting, transport_->address()));
   for (int peer = 0; peer < ranks(); ++peer) {
     if (peer == rank_) continue;
