@@ -122,7 +122,7 @@ TEST_CASE("settled after every step, the ranks train as ddp does") {
     for (const AsynchronousInfo& row : asynchronous_strategies()) {
       INFO(row.name << " on " << ranks << " ranks");
       const Setup setup{.strategy = {.kind = std::string(row.name), .local_steps = 1}};
-      CHECK(largest_difference(losses_of(ranks, setup, 20), expected) < 1e-5);
+      CHECK(test::difference(losses_of(ranks, setup, 20), expected) == "");
     }
   }
 }

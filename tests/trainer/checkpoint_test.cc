@@ -30,14 +30,10 @@ train::Options resuming(train::Options options) {
   return options;
 }
 
-/// The losses of the last `count` steps.
-std::vector<double> last_losses(const Trained& trained, std::size_t count) {
-  REQUIRE(trained.steps.size() >= count);
-  std::vector<double> losses;
-  for (std::size_t i = trained.steps.size() - count; i < trained.steps.size(); ++i) {
-    losses.push_back(trained.steps[i].loss);
-  }
-  return losses;
+/// The last three losses.
+std::vector<test::Loss> last_losses(const Trained& trained) {
+  REQUIRE(trained.steps.size() >= 3);
+  return test::losses_of(std::vector(trained.steps.end() - 3, trained.steps.end()));
 }
 
 void forget_newest(const std::string& folder) {
@@ -58,7 +54,7 @@ TEST_CASE("a training goes on to the same bits on as many ranks") {
       forget_newest(folder);
       const auto rest = test::train_on(ranks, resuming(options));
       CHECK(rest.steps.front().step == 7);
-      CHECK(last_losses(rest, 3) == last_losses(whole, 3));
+      CHECK(last_losses(rest) == last_losses(whole));
     }
   }
 }
@@ -67,14 +63,13 @@ TEST_CASE("and correctly on any number of ranks, with any strategy") {
   const test::TemporaryFolder scratch;
   const std::string folder = scratch / "checkpoints";
   const auto options = saving_to(folder, "zero3");
-  const auto expected = last_losses(test::train_on(3, options), 3);
+  const auto expected = last_losses(test::train_on(3, options));
   for (const auto& row : train::strategies()) {
     for (const int ranks : {1, 2, 4}) {
       forget_newest(folder);
       auto other = resuming(options);
       other.strategy.kind = row.name;
-      const auto rest = last_losses(test::train_on(ranks, other), 3);
-      for (std::size_t i = 0; i < 3; ++i) CHECK(rest[i] == Approx(expected[i]).epsilon(1e-5));
+      CHECK(test::difference(last_losses(test::train_on(ranks, other)), expected) == "");
     }
   }
 }
@@ -95,55 +90,37 @@ TEST_CASE("only the newest checkpoints are kept, and nothing unfinished") {
   CHECK(names == std::vector<std::string>{"step-00000007", "step-00000008", "step-00000009"});
 }
 
-/// The error that every rank has alike.
-std::string refusal(int ranks, const train::Options& options) {
-  std::vector<std::string> words(static_cast<std::size_t>(ranks));
-  test::on_world(ranks, [&](Communicator& world) {
-    std::ostringstream out;
-    try {
-      train::run(options, world, out, 0);
-    } catch (const train::AgreedError& error) {
-      words[static_cast<std::size_t>(world.rank())] = error.what();
-    }
-  });
-  for (const auto& other : words) CHECK(other == words[0]);
-  return words[0];
-}
-
-bool says(const std::string& text, const std::string& part) {
-  INFO(text);
-  const bool found = text.find(part) != std::string::npos;
-  CHECK(found);
-  return found;
-}
-
 TEST_CASE("a checkpoint of another training is refused on every rank") {
   const test::TemporaryFolder scratch;
   const std::string folder = scratch / "checkpoints";
   const auto options = saving_to(folder, "zero2");
   test::train_on(2, options);
-  says(refusal(2, options), "holds a checkpoint of step 9");
+  CHECK_THAT(test::refusal(2, options), Catch::Contains("holds a checkpoint of step 9"));
   auto other = resuming(options);
   other.model.width = 16;
-  says(refusal(2, other), "token.table is 37 x 16 here, in the checkpoint 37 x 32");
+  CHECK_THAT(test::refusal(2, other),
+             Catch::Contains("token.table is 37 x 16 here, in the checkpoint 37 x 32"));
   other = resuming(options);
   other.model.layers = 3;
-  says(refusal(2, other), "block3.norm1.gain is 32 here, in the checkpoint nothing");
+  CHECK_THAT(test::refusal(2, other),
+             Catch::Contains("block3.norm1.gain is 32 here, in the checkpoint nothing"));
   other = resuming(options);
   other.model.layers = 1;
-  says(refusal(2, other), "block2.norm1.gain is 32 there, and here nothing");
+  CHECK_THAT(test::refusal(2, other),
+             Catch::Contains("block2.norm1.gain is 32 there, and here nothing"));
   other = resuming(options);
   other.optimizer.kind = "sgd";
-  says(refusal(2, other), "optimizer is sgd here, in the checkpoint adamw");
+  CHECK_THAT(test::refusal(2, other),
+             Catch::Contains("optimizer is sgd here, in the checkpoint adamw"));
   other = resuming(options);
   other.batch = 24;
-  says(refusal(2, other), "batch is 24 here, in the checkpoint 12");
+  CHECK_THAT(test::refusal(2, other), Catch::Contains("batch is 24 here, in the checkpoint 12"));
   other = options;
   other.checkpoint.folder = "/proc/none";
-  says(refusal(2, other), "the checkpoint folder /proc/none");
+  CHECK_THAT(test::refusal(2, other), Catch::Contains("the checkpoint folder /proc/none"));
   other = options;
   other.strategy = {.kind = "ddp", .top_k = 0.1};
-  says(refusal(2, other), "--checkpoint without --compress");
+  CHECK_THAT(test::refusal(2, other), Catch::Contains("--checkpoint without --compress"));
 }
 
 void change_byte(const std::string& path, std::streamoff place) {
@@ -162,7 +139,7 @@ TEST_CASE("a damaged checkpoint is refused on every rank, by the file's name") {
   const auto whole = test::train_on(2, options);
   const std::string newest = folder + "/step-00000009";
   const auto refused = [&](const std::string& part) {
-    says(refusal(3, resuming(options)), part);
+    CHECK_THAT(test::refusal(3, resuming(options)), Catch::Contains(part));
     std::filesystem::remove_all(newest);
     test::train_on(2, resuming(options));
   };
@@ -186,9 +163,9 @@ TEST_CASE("a damaged checkpoint is refused on every rank, by the file's name") {
   older.checkpoint.older = true;
   older.progress = "lines";
   const auto rest = test::train_on(2, older);
-  says(rest.text, "set aside: the checkpoint " + newest + " is damaged");
-  says(rest.text, "resumed at step 6, saved by zero1 on 2 ranks");
-  CHECK(last_losses(rest, 3) == last_losses(whole, 3));
+  CHECK_THAT(rest.text, Catch::Contains("set aside: the checkpoint " + newest + " is damaged"));
+  CHECK_THAT(rest.text, Catch::Contains("resumed at step 6, saved by zero1 on 2 ranks"));
+  CHECK(last_losses(rest) == last_losses(whole));
   CHECK(std::filesystem::exists(newest + ".broken"));
 }
 

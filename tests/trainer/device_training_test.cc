@@ -1,5 +1,4 @@
 // Trainings on a device give the CPU's losses.
-#include <cmath>
 #include <filesystem>
 
 #include "tests/catch.h"
@@ -17,32 +16,22 @@ train::Options small_options() {
   return options;
 }
 
-std::vector<double> losses_of(int ranks, train::Options options, const std::string& device) {
+std::vector<test::Loss> losses_of(int ranks, train::Options options, const std::string& device) {
   options.device = device;
-  std::vector<double> losses;
-  for (const auto& step : test::train_on(ranks, options).steps) losses.push_back(step.loss);
-  return losses;
-}
-
-double largest_difference(const std::vector<double>& a, const std::vector<double>& b) {
-  REQUIRE(!a.empty());
-  REQUIRE(a.size() == b.size());
-  double worst = 0;
-  for (std::size_t i = 0; i < a.size(); ++i) worst = std::max(worst, std::fabs(a[i] / b[i] - 1));
-  return worst;
+  return test::losses_of(ranks, options);
 }
 
 TEST_CASE("each of 20 losses on devices is the processor's, for every strategy", "[ranks]") {
   const auto options = small_options();
   const auto expected = losses_of(1, options, "cpu");
   REQUIRE(expected.size() == 20);
-  CHECK(expected.back() < expected.front());
+  CHECK(expected.back().loss < expected.front().loss);
   for (const auto& strategy : train::strategies()) {
     for (const int ranks : {1, 2}) {
       auto shared = options;
       shared.strategy.kind = strategy.name;
       INFO(strategy.name << " on " << ranks << " ranks");
-      CHECK(largest_difference(losses_of(ranks, shared, "gpu"), expected) < 1e-5);
+      CHECK(test::difference(losses_of(ranks, shared, "gpu"), expected) == "");
     }
   }
   CHECK(fake_violations() == 0);
@@ -56,7 +45,7 @@ TEST_CASE("micro-steps and activations that are made again change no loss on a d
   options.sample = 5;
   for (const std::string strategy : {"ddp", "zero2"}) {
     options.strategy.kind = strategy;
-    CHECK(largest_difference(losses_of(2, options, "gpu"), expected) < 1e-5);
+    CHECK(test::difference(losses_of(2, options, "gpu"), expected) == "");
   }
 }
 
@@ -77,27 +66,15 @@ TEST_CASE("a checkpoint of one device is resumed on the other", "[ranks]") {
     resumed.strategy.kind = "ddp";
     const std::string second = first == "cpu" ? "gpu" : "cpu";
     const auto rest = losses_of(2, resumed, second);
-    CHECK(largest_difference(rest, {expected.begin() + 3, expected.end()}) < 1e-5);
+    CHECK(test::difference(rest, {expected.begin() + 3, expected.end()}) == "");
   }
 }
 
 TEST_CASE("what a device cannot do is refused on every rank", "[ranks]") {
-  const auto expect_refused = [](const train::Options& options, const std::string& part) {
-    test::on_world(2, [&](Communicator& world) {
-      std::string said;
-      try {
-        std::ostringstream out;
-        train::run(options, world, out, 0);
-      } catch (const train::AgreedError& error) {
-        said = error.what();
-      }
-      test::must(said.find(part) != std::string::npos, said);
-    });
-  };
   auto options = small_options();
   options.device = "gpu";
   options.strategy.precision = options.strategy.wire = train::Precision::bf16;
-  expect_refused(options, "--device cpu");
+  CHECK_THAT(test::refusal(2, options), Catch::Contains("--device cpu"));
 }
 
 TEST_CASE("formulas beside what devices measured: memory is exact, times are there", "[ranks]") {
@@ -120,18 +97,9 @@ TEST_CASE("[fake] a training that a device has no room for is refused on every r
   options.device = "gpu";
   const auto refusal = [&](std::size_t left) {
     fake_memory_left(left);
-    std::vector<std::string> said(2);
-    test::on_world(2, [&](Communicator& world) {
-      try {
-        std::ostringstream out;
-        train::run(options, world, out, 0);
-      } catch (const train::AgreedError& error) {
-        said[static_cast<std::size_t>(world.rank())] = error.message();
-      }
-    });
+    const std::string words = test::refusal(2, options);
     fake_memory_left(0);
-    CHECK(said[0] == said[1]);
-    return said[0];
+    return words;
   };
   CHECK_THAT(refusal(1U << 16),
              Catch::Contains("on the GPU of rank 0") && Catch::Contains("0.06 MiB are free there"));
@@ -142,18 +110,13 @@ TEST_CASE("[fake] a training that a device has no room for is refused on every r
 TEST_CASE("[fake] a device without room says so on every rank", "[fake]") {
   auto options = small_options();
   options.device = "gpu";
-  test::on_world(2, [&](Communicator& world) {
+  const std::string words = test::refusal(2, [&](Communicator& world) {
     if (world.rank() == 1) fake_fail_next("cuMemAlloc", 2);
     world.barrier();
-    std::string said;
-    try {
-      std::ostringstream out;
-      train::run(options, world, out, 0);
-    } catch (const train::AgreedError& error) {
-      said = error.what();
-    }
-    test::must(said.find("zero3 most") != std::string::npos, said);
+    std::ostringstream out;
+    train::run(options, world, out, 0);
   });
+  CHECK_THAT(words, Catch::Contains("zero3 most"));
 }
 
 }  // namespace

@@ -5,7 +5,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <cmath>
 #include <initializer_list>
 #include <optional>
 #include <sstream>
@@ -22,64 +21,28 @@
 namespace {
 
 using namespace rondo;
-using test::contains;
 using test::elastic_options;
 
 constexpr std::size_t first_death = 7;
 constexpr std::size_t second_death = 13;
 
+/// As a log has them.
 std::string losses_text(const std::vector<train::StepRecord>& steps) {
   std::ostringstream text;
   text.precision(12);
-  for (const auto& step : steps) text << step.step << " " << step.loss << "\n";
+  text << "step,loss\n";
+  for (const auto& step : steps) text << step.step << "," << step.loss << "\n";
   return text.str();
 }
 
-/// Whether two lists of steps and losses are the same, up to rounding.
-void check_same(const std::string& text, const std::string& expected) {
-  INFO(text);
-  std::istringstream left(text);
-  std::istringstream right(expected);
-  std::size_t step = 0;
-  std::size_t step_expected = 0;
-  double loss = 0;
-  double loss_expected = 0;
-  int rows = 0;
-  while (right >> step_expected >> loss_expected) {
-    REQUIRE(left >> step >> loss);
-    CHECK(step == step_expected);
-    CHECK(std::fabs(loss - loss_expected) < 1e-5 * loss_expected);
-    ++rows;
-  }
-  CHECK(rows == 20);
-  CHECK_FALSE(left >> step);
-}
-
-/// The same from a log.
-std::string losses_of_log(const std::string& path) {
-  std::istringstream lines(test::read_file(path));
-  std::string line;
-  std::string text;
-  std::getline(lines, line);  // names of columns
-  while (std::getline(lines, line)) {
-    const std::size_t step_end = line.find(',');
-    const std::size_t loss_end = line.find(',', step_end + 1);
-    text +=
-        line.substr(0, step_end) + " " + line.substr(step_end + 1, loss_end - step_end - 1) + "\n";
-  }
-  return text;
-}
-
 /// In a process of its own: this one forks, so it has no threads.
-std::string losses_of_one_rank() {
+std::vector<test::Loss> losses_of_one_rank() {
   test::Child alone([] {
-    auto options = elastic_options("ddp", "");
+    auto options = elastic_options("ddp");
     options.elastic = false;
-    auto world = std::move(Communicator::from_threads(1).front());
-    std::ostringstream out;
-    return losses_text(train::run(options, world, out, 0));
+    return losses_text(test::train_on(1, options).steps);
   });
-  return alone.report();
+  return test::losses_in(alone.report());
 }
 
 /// The rank `victim` is killed before the step behind `death`, once.
@@ -92,6 +55,9 @@ train::StepHook killed_at(int rank, std::pair<int, std::size_t> first,
 }
 
 constexpr const char* between = "---\n";
+std::vector<test::Loss> losses_before(const std::string& report) {
+  return test::losses_in(report.substr(0, report.find(between)));
+}
 
 /// What four processes report of which two are killed: the survivors' steps, and their output.
 std::vector<std::string> reports_of(const train::Options& options, const std::string& transport,
@@ -117,7 +83,8 @@ std::vector<std::string> reports_of(const train::Options& options, const std::st
 }
 
 TEST_CASE("the losses of four ranks of which two are killed are those of one rank") {
-  const std::string expected = losses_of_one_rank();
+  const auto expected = losses_of_one_rank();
+  REQUIRE(expected.size() == 20);
   const auto victims = GENERATE(std::pair{1, 3}, std::pair{3, 2}, std::pair{0, 1}, std::pair{2, 0});
   const std::string transport = GENERATE("shm", "tcp");
   for (const auto& strategy : train::strategies()) {
@@ -135,7 +102,7 @@ TEST_CASE("the losses of four ranks of which two are killed are those of one ran
         CHECK(report == "");
         continue;
       }
-      check_same(report.substr(0, report.find(between)), expected);
+      CHECK(test::difference(losses_before(report), expected) == "");
     }
     // The lowest rank that lives speaks. What it said is lost where it was killed later.
     const auto lowest_but = [](std::initializer_list<int> dead) {
@@ -147,14 +114,14 @@ TEST_CASE("the losses of four ranks of which two are killed are those of one ran
     const std::string& second = reports[lowest_but({victims.first, victims.second})];
     INFO(first << second);
     // The survivors may not have heard all that the victim said of its last step.
-    CHECK(
-        contains(second, shards ? "2 ranks go on from step 12 after" : "2 ranks go on from step "));
+    CHECK_THAT(second, Catch::Contains(shards ? "2 ranks go on from step 12 after"
+                                              : "2 ranks go on from step "));
     if (!first.empty()) {
-      CHECK(contains(first, "rank " + std::to_string(victims.first) + " of 4 died ("));
-      CHECK(
-          contains(first, shards ? "3 ranks go on from step 6 after" : "3 ranks go on from step "));
+      CHECK_THAT(first, Catch::Contains("rank " + std::to_string(victims.first) + " of 4 died ("));
+      CHECK_THAT(first, Catch::Contains(shards ? "3 ranks go on from step 6 after"
+                                               : "3 ranks go on from step "));
     }
-    check_same(losses_of_log(options.log), expected);
+    CHECK(test::difference(test::losses_in(test::read_file(options.log)), expected) == "");
   }
 }
 
@@ -172,14 +139,15 @@ TEST_CASE("without a checkpoint the state of a sharded training dies with a rank
 }
 
 TEST_CASE("a sharded training that has no checkpoint yet begins again") {
-  const std::string expected = losses_of_one_rank();
+  const auto expected = losses_of_one_rank();
+  REQUIRE(expected.size() == 20);
   const test::TemporaryFolder scratch;
   auto options = elastic_options("zero3", scratch / "checkpoints");
   options.checkpoint.every = 50;
   const auto reports = reports_of(options, "shm", {1, 3});
   INFO(reports[0]);
-  CHECK(contains(reports[0], " to step 0; 3 ranks go on from step 0 after"));
-  check_same(reports[0].substr(0, reports[0].find(between)), expected);
+  CHECK_THAT(reports[0], Catch::Contains(" to step 0; 3 ranks go on from step 0 after"));
+  CHECK(test::difference(losses_before(reports[0]), expected) == "");
 }
 
 }  // namespace

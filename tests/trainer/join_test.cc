@@ -19,11 +19,10 @@
 namespace {
 
 using namespace rondo;
-using test::contains;
 using test::elastic_options;
+using test::losses_alone;
 using test::must;
 using test::must_be;
-using test::steps_alone;
 
 train::Candidate candidate_of(const train::Options& options) {
   const std::string settings = train::settings_json(options);
@@ -47,7 +46,7 @@ void wait_for_requests(const std::string& folder, std::size_t count) {
 /// Trains on `ranks` threads, which begin when `requests` processes ask, and on `joiners` more. What
 /// rank 0 says.
 std::string trained(const train::Options& options, int ranks, int joiners, std::size_t requests,
-                    const std::vector<train::StepRecord>& expected) {
+                    const std::vector<test::Loss>& expected) {
   std::vector<Communicator> worlds = Communicator::from_threads(ranks);
   std::vector<std::ostringstream> outs(static_cast<std::size_t>(ranks + joiners));
   test::on_all_ranks(ranks + joiners, [&](int thread) {
@@ -65,7 +64,7 @@ std::string trained(const train::Options& options, int ranks, int joiners, std::
 }
 
 TEST_CASE("ranks that join do not change the losses, and leave no files") {
-  const auto expected = steps_alone();
+  const auto expected = losses_alone();
   const auto [ranks, joiners] = GENERATE(std::pair{1, 1}, std::pair{2, 1}, std::pair{2, 2});
   for (const auto& strategy : train::strategies()) {
     const test::TemporaryFolder scratch;
@@ -73,29 +72,29 @@ TEST_CASE("ranks that join do not change the losses, and leave no files") {
     const std::string said =
         trained(options, ranks, joiners, static_cast<std::size_t>(joiners), expected);
     INFO(strategy.name << "\n" << said);
-    CHECK(contains(said, "a rank joined (process "));
-    CHECK(contains(said, std::to_string(ranks + joiners) + " ranks go on from step "));
+    CHECK_THAT(said, Catch::Contains("a rank joined (process "));
+    CHECK_THAT(said, Catch::Contains(std::to_string(ranks + joiners) + " ranks go on from step "));
     CHECK(files_of_joining(scratch / "shared") == 0);
   }
 }
 
 TEST_CASE("who asks and does not come is left behind") {
   const test::Setting patience("RONDO_BOOTSTRAP_TIMEOUT", "0.5");
-  const auto expected = steps_alone();
+  const auto expected = losses_alone();
   for (const auto& strategy : train::strategies()) {
     const test::TemporaryFolder scratch;
     const auto options = elastic_options(std::string(strategy.name), scratch / "shared");
     const train::Request absent(scratch / "shared", candidate_of(options));
     const std::string said = trained(options, 3, 0, 1, expected);
     INFO(said);
-    CHECK(contains(said, "no rank joined ("));
-    CHECK(contains(said, "3 ranks go on from step "));
+    CHECK_THAT(said, Catch::Contains("no rank joined ("));
+    CHECK_THAT(said, Catch::Contains("3 ranks go on from step "));
     CHECK(files_of_joining(scratch / "shared") == 0);
   }
 }
 
 TEST_CASE("who comes and dies at once is left behind") {
-  const auto expected = steps_alone();
+  const auto expected = losses_alone();
   for (const auto& strategy : train::strategies()) {
     const test::TemporaryFolder scratch;
     const auto options = elastic_options(std::string(strategy.name), scratch / "shared", 50);
@@ -110,14 +109,14 @@ TEST_CASE("who comes and dies at once is left behind") {
       const auto world = Communicator::from_unique_id(ticket.id, ticket.rank, ticket.ranks);
     });
     INFO(said);
-    CHECK(contains(said, "no rank joined ("));
-    CHECK(contains(said, "2 ranks go on from step "));
+    CHECK_THAT(said, Catch::Contains("no rank joined ("));
+    CHECK_THAT(said, Catch::Contains("2 ranks go on from step "));
     CHECK(files_of_joining(scratch / "shared") == 0);
   }
 }
 
 TEST_CASE("what a process that has died left is removed, and nobody waits for it") {
-  const auto expected = steps_alone();
+  const auto expected = losses_alone();
   const test::TemporaryFolder scratch;
   const auto options = elastic_options("zero1", scratch / "shared");
   const auto candidate = candidate_of(options);
@@ -129,7 +128,7 @@ TEST_CASE("what a process that has died left is removed, and nobody waits for it
   REQUIRE(::waitpid(child, nullptr, 0) == child);
   CHECK(files_of_joining(scratch / "shared") == 1);
   const std::string said = trained(options, 2, 0, 1, expected);
-  CHECK_FALSE(contains(said, "joined"));
+  CHECK_THAT(said, !Catch::Contains("joined"));
   CHECK(files_of_joining(scratch / "shared") == 0);
 }
 
@@ -176,7 +175,7 @@ TEST_CASE("who has other options or data is refused, and told so") {
 }
 
 TEST_CASE("who asks when the training ends, or is one too many for the batch, is told so") {
-  const auto expected = steps_alone();
+  const auto expected = losses_alone();
   const test::TemporaryFolder scratch;
   auto options = elastic_options("ddp", scratch / "shared");
   options.batch = 2;

@@ -10,22 +10,16 @@
 
 #include "tests/catch.h"
 #include "tests/tools/rondorun/support/process.h"
+#include "tests/trainer/losses.h"
 
 namespace {
 
 using namespace rondo::test;
 
-struct Ended {
-  int status = -1;
-  std::string output{}, error{};
-};
-
-Ended trained(const std::string& folder, const std::vector<std::string>& killed) {
+Result trained(const std::string& folder, const std::vector<std::string>& killed) {
   Command command{.words = {rondorun(), "-n", "2", RONDO_KILLED_PATH, folder}};
   command.words.insert(command.words.end(), killed.begin(), killed.end());
-  Process process(command);
-  const int status = process.wait();
-  return {status, process.output(), process.error()};
+  return finish(command);
 }
 
 std::string last_line(const std::string& text) { return text.substr(text.rfind("loss ")); }
@@ -56,16 +50,8 @@ TEST_CASE("a rank that is killed while it saves leaves the last checkpoint whole
   }
 }
 
-/// The steps of a CSV log, in the order of its whole rows.
-std::vector<int> logged_steps(const std::string& path) {
-  std::vector<int> steps;
-  if (!std::filesystem::exists(path)) return steps;
-  const std::string text = read_file(path);
-  for (auto at = text.find('\n'); at != std::string::npos; at = text.find('\n', at + 1)) {
-    if (text.find('\n', at + 1) != std::string::npos)
-      steps.push_back(std::stoi(text.substr(at + 1)));
-  }
-  return steps;
+std::vector<Loss> logged(const std::string& path) {
+  return std::filesystem::exists(path) ? losses_in(read_file(path)) : std::vector<Loss>();
 }
 
 /// Whether there is a checkpoint of `step` or later. Later ones replace each checkpoint, on a fast
@@ -96,20 +82,20 @@ TEST_CASE("a run that is killed as a whole, at any time, goes on from its last c
     for (const pid_t id : process.living()) ::kill(id, SIGKILL);
     process.wait_none_living();
   }
-  const auto before = logged_steps(log);
+  const auto before = logged(log);
   REQUIRE(before.size() >= 10);
   Process process({.words = words});
   process.wait_for("resumed at step ");
   process.wait_until(
       [&] {
-        const auto steps = logged_steps(log);
-        return !steps.empty() && steps.back() > before.back();
+        const auto steps = logged(log);
+        return !steps.empty() && steps.back().step > before.back().step;
       },
       "steps behind those that were lost");
   for (const pid_t id : process.living()) ::kill(id, SIGKILL);
   process.wait_none_living();
-  const auto steps = logged_steps(log);
-  for (std::size_t i = 0; i < steps.size(); ++i) CHECK(steps[i] == static_cast<int>(i) + 1);
+  const auto steps = logged(log);
+  for (std::size_t i = 0; i < steps.size(); ++i) CHECK(steps[i].step == i + 1);
 }
 
 }  // namespace

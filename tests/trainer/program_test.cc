@@ -12,30 +12,16 @@ using Words = std::vector<std::string>;
 const Words quick{"--layers", "1",  "--width", "16", "--heads", "2",
                   "--block",  "16", "--batch", "6",  "--steps", "6"};
 
-struct Ended {
-  int status = -1;
-  std::string output{}, error{};
-};
-
-Ended trained(const Words& launcher, const Words& options) {
+Result trained(const Words& launcher, const Words& options) {
   Command command{.words = launcher};
   command.words.push_back(RONDO_TRAIN_PATH);
   command.words.insert(command.words.end(), options.begin(), options.end());
-  Process process(command);
-  const int status = process.wait();
-  return {status, process.output(), process.error()};
+  return finish(command);
 }
 
 Words operator+(Words words, const Words& more) {
   words.insert(words.end(), more.begin(), more.end());
   return words;
-}
-
-bool says(const std::string& text, const std::string& part) {
-  INFO(text);
-  const bool found = text.find(part) != std::string::npos;
-  CHECK(found);
-  return found;
 }
 
 TEST_CASE("ranks train, write text and leave a log and a picture") {
@@ -46,13 +32,13 @@ TEST_CASE("ranks train, write text and leave a log and a picture") {
                              quick + Words{"--log", log, "--plot", plot, "--sample", "30"});
   CHECK(trouble(ended.error) == "");
   CHECK(ended.status == 0);
-  says(ended.output, "ddp on 3 ranks, 96 tokens a step");
-  says(ended.output, "step 6/6  loss ");
-  says(ended.output, "time a step, rank 0 (ms):");
-  says(read_file(log), "\"step\":6");
-  says(ended.output, "payload a rank");
-  says(ended.output, "log " + log + ", plot " + plot);
-  says(read_file(plot), "</svg>");
+  CHECK_THAT(ended.output, Catch::Contains("ddp on 3 ranks, 96 tokens a step"));
+  CHECK_THAT(ended.output, Catch::Contains("step 6/6  loss "));
+  CHECK_THAT(ended.output, Catch::Contains("time a step, rank 0 (ms):"));
+  CHECK_THAT(read_file(log), Catch::Contains("\"step\":6"));
+  CHECK_THAT(ended.output, Catch::Contains("payload a rank"));
+  CHECK_THAT(ended.output, Catch::Contains("log " + log + ", plot " + plot));
+  CHECK_THAT(read_file(plot), Catch::Contains("</svg>"));
 }
 
 TEST_CASE("a run that is refused, or has nothing left to do, leaves the log before it alone") {
@@ -61,10 +47,10 @@ TEST_CASE("a run that is refused, or has nothing left to do, leaves the log befo
   const Words saved = quick + Words{"--checkpoint", folder / "saved", "--log", log};
   REQUIRE(trained({}, saved).status == 0);
   const std::string before = read_file(log);
-  says(before, "\n6,");
+  CHECK_THAT(before, Catch::Contains("\n6,"));
   const auto refused = trained({}, saved);
   CHECK(refused.status == 1);
-  says(refused.error, "holds a checkpoint of step 6");
+  CHECK_THAT(refused.error, Catch::Contains("holds a checkpoint of step 6"));
   CHECK(read_file(log) == before);
   CHECK(trained({}, saved + Words{"--resume"}).status == 0);
   CHECK(read_file(log) == before);
@@ -74,14 +60,15 @@ TEST_CASE("it runs without a launcher, too") {
   const auto ended = trained({}, quick);
   CHECK(trouble(ended.error) == "");
   CHECK(ended.status == 0);
-  says(ended.output, "ddp on 1 rank, 96 tokens a step");
+  CHECK_THAT(ended.output, Catch::Contains("ddp on 1 rank, 96 tokens a step"));
 }
 
 TEST_CASE("the help is text") {
   const auto ended = trained({}, {"--help"});
   CHECK(ended.status == 0);
-  says(ended.output, "--precision TYPE:{float32,bf16,fp16}");
-  says(ended.output, "Go on when ranks die, and take in processes that --join");
+  CHECK_THAT(ended.output, Catch::Contains("--precision TYPE:{float32,bf16,fp16}"));
+  CHECK_THAT(ended.output,
+             Catch::Contains("Go on when ranks die, and take in processes that --join"));
   const auto printable = [](char byte) { return byte == '\n' || (byte >= ' ' && byte <= '~'); };
   CHECK(std::all_of(ended.output.begin(), ended.output.end(), printable));
 }
@@ -125,7 +112,7 @@ TEST_CASE("mistakes end every rank at once, and are said once") {
   }));
   const auto ended = trained({rondorun(), "-n", "2"}, quick + wrong.options);
   CHECK(ended.status == wrong.status);
-  says(ended.error, wrong.words);
+  CHECK_THAT(ended.error, Catch::Contains(wrong.words));
   CHECK(ended.error.find(wrong.words) == ended.error.rfind(wrong.words));
 }
 

@@ -14,11 +14,10 @@
 namespace {
 
 using namespace rondo;
-using test::contains;
 using test::elastic_options;
+using test::losses_alone;
 using test::must;
 using test::must_be;
-using test::steps_alone;
 using train::Held;
 using train::Offer;
 
@@ -79,7 +78,7 @@ struct Row {
 /// Goes on from these stages, and returns the step; nothing if it is lost.
 std::optional<std::size_t> resumed(const train::Options& options, Communicator& world,
                                    const Stages& stages, const Row& row,
-                                   const std::vector<train::StepRecord>& expected) {
+                                   const std::vector<test::Loss>& expected) {
   const char stage = row.stages.at(static_cast<std::size_t>(world.rank()));
   const Held& held = stage == '4' ? stages.earlier : stage == '5' ? stages.later : stages.dirty;
   std::ostringstream out;
@@ -99,7 +98,7 @@ std::optional<std::size_t> resumed(const train::Options& options, Communicator& 
 }
 
 TEST_CASE("ranks that are a step apart go on from the newest step that is whole") {
-  const auto expected = steps_alone();
+  const auto expected = losses_alone();
   const std::vector<Row> replicated{{"555", 5}, {"455", 5}, {"554", 5}, {"445", 5}, {"d45", 5},
                                     {"dd4", 4}, {"4d4", 4}, {"444", 4}, {"ddd", {}}};
   const std::vector<Row> sharded{{"555", 5}, {"444", 4}, {"455", {}}, {"d55", {}}, {"ddd", {}}};
@@ -115,7 +114,7 @@ TEST_CASE("ranks that are a step apart go on from the newest step that is whole"
 }
 
 TEST_CASE("where no step is whole, the newest checkpoint is") {
-  const auto expected = steps_alone();
+  const auto expected = losses_alone();
   for (const auto& strategy : train::strategies()) {
     const test::TemporaryFolder scratch;
     auto options = elastic_options(std::string(strategy.name), scratch / "checkpoints");
@@ -133,7 +132,7 @@ struct Left : std::runtime_error {
 };
 void run_on_threads(int ranks, const train::Options& options, std::string& said,
                     const std::function<bool(int rank, std::size_t step)>& leaves,
-                    const std::vector<train::StepRecord>& expected) {
+                    const std::vector<test::Loss>& expected) {
   std::vector<Communicator> worlds = Communicator::from_threads(ranks);
   std::vector<std::ostringstream> outs(static_cast<std::size_t>(ranks));
   test::on_all_ranks(ranks, [&](int rank) {
@@ -153,7 +152,7 @@ void run_on_threads(int ranks, const train::Options& options, std::string& said,
 }
 
 TEST_CASE("whichever rank leaves, the first one too, the others go on, and so does the log") {
-  const auto expected = steps_alone();
+  const auto expected = losses_alone();
   const auto leavers = GENERATE(std::pair{0, 1}, std::pair{0, 3}, std::pair{2, 0}, std::pair{3, 2});
   for (const auto& strategy : train::strategies()) {
     for (const std::string ending : {"csv", "json"}) {
@@ -169,8 +168,8 @@ TEST_CASE("whichever rank leaves, the first one too, the others go on, and so do
           },
           expected);
       INFO(strategy.name << "\n" << said);
-      CHECK(said.find("rank " + std::to_string(leavers.first) + " of 4 died") != std::string::npos);
-      CHECK(said.find("2 ranks go on from step") != std::string::npos);
+      CHECK_THAT(said, Catch::Contains("rank " + std::to_string(leavers.first) + " of 4 died"));
+      CHECK_THAT(said, Catch::Contains("2 ranks go on from step"));
       const std::string log = test::read_file(options.log);
       const std::string row = ending == "csv" ? "\n20," : "{\"step\":20,";
       CHECK(std::ranges::count(log, '\n') ==

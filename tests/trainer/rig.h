@@ -1,15 +1,13 @@
 // A rank that trains without the rest of the program, for tests of models and strategies.
 #pragma once
 
-#include <algorithm>
-#include <cmath>
-#include <memory>
 #include <string>
 #include <vector>
 
 #include "rondo/rondo.h"
 #include "tests/catch.h"
 #include "tests/support/threads.h"
+#include "tests/trainer/losses.h"
 #include "tools/trainer/data/random.h"
 #include "tools/trainer/model/gpt.h"
 #include "tools/trainer/strategy/strategy.h"
@@ -129,25 +127,15 @@ void train_on(int ranks, const Setup& setup, Body body) {
 }
 
 /// The global losses of a run, as rank 0 saw them.
-inline std::vector<double> losses_of(int ranks, const Setup& setup, std::size_t steps) {
-  std::vector<double> losses;
+inline std::vector<test::Loss> losses_of(int ranks, const Setup& setup, std::size_t steps) {
+  std::vector<test::Loss> losses;
   train_on(ranks, setup, [&](Communicator& world, Rig& rig) {
-    for (std::size_t step = 0; step < steps; ++step) {
+    for (std::size_t step = 1; step <= steps; ++step) {
       const double loss = rig.step();
-      if (world.rank() == 0) losses.push_back(loss);
+      if (world.rank() == 0) losses.push_back({step, loss});
     }
   });
   return losses;
-}
-
-/// The largest relative difference over all steps.
-inline double largest_difference(const std::vector<double>& losses,
-                                 const std::vector<double>& expected) {
-  REQUIRE(losses.size() == expected.size());
-  double largest = 0;
-  for (std::size_t i = 0; i < losses.size(); ++i)
-    largest = std::max(largest, std::fabs(losses[i] - expected[i]) / expected[i]);
-  return largest;
 }
 
 }  // namespace rondo::train

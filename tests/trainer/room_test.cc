@@ -93,16 +93,7 @@ TEST_CASE("a model that fits into no machine is refused before anything of it is
   auto options = test::small_gpt_options();
   options.model.width = 1U << 16;
   options.model.layers = 1000;
-  std::vector<std::string> errors(2);
-  test::on_world(2, [&](Communicator& world) {
-    try {
-      Session session(options, world);
-    } catch (const AgreedError& error) {
-      errors[static_cast<std::size_t>(world.rank())] = error.message();
-    }
-  });
-  CHECK(errors[0].find("are free there") != std::string::npos);
-  CHECK(errors[0] == errors[1]);
+  CHECK_THAT(test::refusal(2, options), Catch::Contains("are free there"));
 }
 
 }  // namespace

@@ -1,11 +1,10 @@
 // tools/trainer/survive as a user starts it: two kills in one run, and the losses of an undisturbed one.
-#include <cmath>
-#include <sstream>
 #include <string>
 #include <vector>
 
 #include "tests/catch.h"
 #include "tests/tools/rondorun/support/process.h"
+#include "tests/trainer/losses.h"
 
 namespace {
 
@@ -29,35 +28,12 @@ Result survive(const Words& options, const Words& train) {
   return finish(command);
 }
 
-struct Row {
-  int step = 0;
-  double loss = 0;
-};
-
-std::vector<Row> rows_of(const std::string& log) {
-  std::istringstream lines(read_file(log));
-  std::vector<Row> rows;
-  std::string line;
-  std::getline(lines, line);  // names of columns
-  while (std::getline(lines, line)) {
-    Row row;
-    char comma = ' ';
-    std::istringstream(line) >> row.step >> comma >> row.loss;
-    rows.push_back(row);
-  }
-  return rows;
-}
-
-bool contains(const std::string& text, const std::string& part) {
-  return text.find(part) != std::string::npos;
-}
-
 TEST_CASE("a training survives two kills, and its losses are those of an undisturbed one") {
   const TemporaryFolder scratch;
   const auto calm = survive({"--kill="}, training("ddp", scratch / "calm.csv"));
   INFO(calm.output << calm.error);
   REQUIRE(calm.status == 0);
-  const auto expected = rows_of(scratch / "calm.csv");
+  const auto expected = losses_in(read_file(scratch / "calm.csv"));
   REQUIRE(expected.size() == 200);
   for (const std::string transport : {"shm", "tcp"}) {
     for (const std::string strategy : {"ddp", "zero3"}) {
@@ -65,18 +41,14 @@ TEST_CASE("a training survives two kills, and its losses are those of an undistu
           survive({"--transport", transport}, training(strategy, scratch / "disturbed.csv"));
       INFO(strategy << " over " << transport << "\n" << ended.output << ended.error);
       CHECK(ended.status == 0);
-      CHECK(contains(ended.output, "--- step 70: kill -9 of rank 2, process "));
-      CHECK(contains(ended.output, "; 3 ranks go on from step "));
-      CHECK(contains(ended.output, "--- step 140: kill -9 of rank 0, process "));
-      CHECK(contains(ended.output, "; 2 ranks go on from step "));
-      CHECK(contains(ended.output, "step 200/200"));
-      CHECK(contains(ended.error, "was killed by signal 9 (SIGKILL); 2 ranks are left\n"));
-      const auto rows = rows_of(scratch / "disturbed.csv");
-      REQUIRE(rows.size() == expected.size());
-      for (std::size_t i = 0; i < rows.size(); ++i) {
-        CHECK(rows[i].step == expected[i].step);
-        CHECK(std::fabs(rows[i].loss - expected[i].loss) < 1e-5 * expected[i].loss);
-      }
+      CHECK_THAT(ended.output, Catch::Contains("--- step 70: kill -9 of rank 2, process "));
+      CHECK_THAT(ended.output, Catch::Contains("; 3 ranks go on from step "));
+      CHECK_THAT(ended.output, Catch::Contains("--- step 140: kill -9 of rank 0, process "));
+      CHECK_THAT(ended.output, Catch::Contains("; 2 ranks go on from step "));
+      CHECK_THAT(ended.output, Catch::Contains("step 200/200"));
+      CHECK_THAT(ended.error,
+                 Catch::Contains("was killed by signal 9 (SIGKILL); 2 ranks are left\n"));
+      CHECK(difference(losses_in(read_file(scratch / "disturbed.csv")), expected) == "");
     }
   }
 }
@@ -85,7 +57,7 @@ TEST_CASE("mistakes of who is to be killed are refused") {
   for (const char* ranks : {"4", "1,1", "0,1,2,3", "x"}) {
     const auto refused = survive({"--kill", ranks}, {});
     CHECK(refused.status == 2);
-    CHECK(contains(refused.error, "--kill"));
+    CHECK_THAT(refused.error, Catch::Contains("--kill"));
   }
 }
 

@@ -1,13 +1,16 @@
 // Small trainings on ranks that are threads.
 #pragma once
 
+#include <concepts>
 #include <exception>
 #include <sstream>
 #include <stdexcept>
 #include <string>
 #include <vector>
 
+#include "tests/catch.h"
 #include "tests/support/threads.h"
+#include "tests/trainer/losses.h"
 #include "tools/trainer/agreement.h"
 #include "tools/trainer/run.h"
 
@@ -63,6 +66,31 @@ inline Trained train_on(int ranks, const train::Options& options) {
     if (world.rank() == 0) trained = {std::move(steps), out.str()};
   });
   return trained;
+}
+inline std::vector<Loss> losses_of(int ranks, const train::Options& options) {
+  return losses_of(train_on(ranks, options).steps);
+}
+
+/// The error that all ranks throw alike, in a body like on_world()'s; empty: none.
+template <std::invocable<Communicator&> Body>
+std::string refusal(int ranks, Body&& body) {
+  std::vector<std::string> words(static_cast<std::size_t>(ranks));
+  on_world(ranks, [&](Communicator& world) {
+    try {
+      body(world);
+    } catch (const train::AgreedError& error) {
+      words[static_cast<std::size_t>(world.rank())] = error.what();
+    }
+  });
+  for (const std::string& other : words) CHECK(other == words[0]);
+  return words[0];
+}
+/// Of a run with these options.
+inline std::string refusal(int ranks, const train::Options& options) {
+  return refusal(ranks, [&](Communicator& world) {
+    std::ostringstream out;
+    train::run(options, world, out, 0);
+  });
 }
 
 }  // namespace rondo::test
