@@ -13,78 +13,72 @@
 namespace rondo::train {
 namespace {
 
-class HostMachine final : public Machine {
- public:
-  bool is_device() const override { return false; }
-
-  /// What goes through collectives lies where peers reach it directly.
-  std::shared_ptr<void> take(Use use, std::size_t bytes) const override {
-    if (info(use).travels) {
-      const auto memory = std::make_shared<Memory>(allocate(bytes));
-      return {memory, memory->data()};
-    }
-    constexpr std::size_t line = 64;
-    std::shared_ptr<void> memory(std::aligned_alloc(line, (bytes + line - 1) / line * line),
-                                 [](void* taken) { std::free(taken); });
-    if (!memory) throw std::bad_alloc();
-    std::memset(memory.get(), 0, bytes);
-    return memory;
-  }
-  /// Ranks of one machine share its memory, or that of their control group if that has less. Two
-  /// containers may both call their group "/": the name space tells them apart.
-  CommonMemory common_memory() const override {
-    const Available available = available_memory();
-    std::string name;
-    std::ifstream("/proc/sys/kernel/random/boot_id") >> name;
-    if (!available.group.empty()) {
-      std::error_code ignored;
-      name +=
-          std::filesystem::read_symlink("/proc/self/ns/cgroup", ignored).string() + available.group;
-    }
-    return {fingerprint(std::as_bytes(std::span(name))), available.bytes};
-  }
-  void zero(void* memory, std::size_t bytes) const override { std::memset(memory, 0, bytes); }
-  void read(const void* from, void* host, std::size_t bytes) const override {
-    if (bytes > 0) std::memcpy(host, from, bytes);
-  }
-  void write(const void* host, void* into, std::size_t bytes) const override {
-    if (bytes > 0) std::memcpy(into, host, bytes);
-  }
-  std::span<const std::int32_t> upload(std::span<const std::int32_t> host) const override {
-    return host;
-  }
-
-  void multiply(const Product& product) const override { multiply_on_host(product); }
-  void launch(const Call& call, std::size_t, bool) const override { run(call, OneLane{}); }
-  double sum_of_squares(std::span<const float> values) const override {
-    double sum = 0;
-    launch(make_call(Kernel::squares, {buffer_of(values), buffer_of(std::span(&sum, 1))}), 1,
-           false);
-    return sum;
-  }
-  void finish() const override {}
-
-  Wait start(Communicator& world, const Collection& call) const override {
-    const auto work = std::make_shared<Work>(issue(world, call));
-    return [work] { work->wait(); };
-  }
-  Traffic traffic(const Communicator& world) const override { return world.traffic(); }
-
- private:
-  static Work issue(Communicator& world, const Collection& c) {
-    if (c.own != nullptr) return world.all_reduce_async(c.input, c.output, c.count, *c.own);
-    if (c.kind == Collective::all_reduce)
-      return world.all_reduce_async(c.input, c.output, c.count, c.type, c.op);
-    if (c.kind == Collective::reduce_scatter)
-      return world.reduce_scatter_async(c.input, c.output, c.count, c.type, c.op);
-    return world.all_gather_async(c.input, c.output, c.count, c.type);
-  }
-};
+Work issue(Communicator& world, const Collection& c) {
+  if (c.own != nullptr) return world.all_reduce_async(c.input, c.output, c.count, *c.own);
+  if (c.kind == Collective::all_reduce)
+    return world.all_reduce_async(c.input, c.output, c.count, c.type, c.op);
+  if (c.kind == Collective::reduce_scatter)
+    return world.reduce_scatter_async(c.input, c.output, c.count, c.type, c.op);
+  return world.all_gather_async(c.input, c.output, c.count, c.type);
+}
 
 }  // namespace
 
+/// What goes through collectives lies where peers reach it directly.
+std::shared_ptr<void> Machine::take(Use use, std::size_t bytes) const {
+  if (info(use).travels) {
+    const auto memory = std::make_shared<Memory>(allocate(bytes));
+    return {memory, memory->data()};
+  }
+  constexpr std::size_t line = 64;
+  std::shared_ptr<void> memory(std::aligned_alloc(line, (bytes + line - 1) / line * line),
+                               [](void* taken) { std::free(taken); });
+  if (!memory) throw std::bad_alloc();
+  std::memset(memory.get(), 0, bytes);
+  return memory;
+}
+
+/// Ranks of one machine share its memory, or that of their control group if that has less. Two
+/// containers may both call their group "/": the name space tells them apart.
+CommonMemory Machine::common_memory() const {
+  const Available available = available_memory();
+  std::string name;
+  std::ifstream("/proc/sys/kernel/random/boot_id") >> name;
+  if (!available.group.empty()) {
+    std::error_code ignored;
+    name +=
+        std::filesystem::read_symlink("/proc/self/ns/cgroup", ignored).string() + available.group;
+  }
+  return {fingerprint(std::as_bytes(std::span(name))), available.bytes};
+}
+
+void Machine::zero(void* memory, std::size_t bytes) const { std::memset(memory, 0, bytes); }
+void Machine::read(const void* from, void* host, std::size_t bytes) const {
+  if (bytes > 0) std::memcpy(host, from, bytes);
+}
+void Machine::write(const void* host, void* into, std::size_t bytes) const {
+  if (bytes > 0) std::memcpy(into, host, bytes);
+}
+std::span<const std::int32_t> Machine::upload(std::span<const std::int32_t> host) const {
+  return host;
+}
+
+void Machine::multiply(const Product& product) const { multiply_on_host(product); }
+void Machine::launch(const Call& call, std::size_t, bool) const { run(call, OneLane{}); }
+double Machine::sum_of_squares(std::span<const float> values) const {
+  double sum = 0;
+  launch(make_call(Kernel::squares, {buffer_of(values), buffer_of(std::span(&sum, 1))}), 1, false);
+  return sum;
+}
+
+Machine::Wait Machine::start(Communicator& world, const Collection& call) const {
+  const auto work = std::make_shared<Work>(issue(world, call));
+  return [work] { work->wait(); };
+}
+Traffic Machine::traffic(const Communicator& world) const { return world.traffic(); }
+
 const Machine& host_machine() {
-  static const HostMachine machine;
+  static const Machine machine;
   return machine;
 }
 

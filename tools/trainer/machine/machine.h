@@ -1,5 +1,5 @@
 // The place where a rank computes: its memory, its operations, and collectives on that memory. It
-// is the CPU (host.cc) or a GPU (tools/trainer/device).
+// is the CPU (host.cc), or what overrides that: a GPU (tools/trainer/device).
 #pragma once
 
 #include <array>
@@ -69,32 +69,32 @@ class Machine {
  public:
   virtual ~Machine() = default;
   /// False: its memory is this process's own.
-  virtual bool is_device() const = 0;
+  virtual bool is_device() const { return false; }
 
   /// Zeroed; `bytes` is not 0. The machine outlives it.
-  virtual std::shared_ptr<void> take(Use use, std::size_t bytes) const = 0;
-  virtual CommonMemory common_memory() const = 0;
-  virtual void zero(void* memory, std::size_t bytes) const = 0;
+  virtual std::shared_ptr<void> take(Use use, std::size_t bytes) const;
+  virtual CommonMemory common_memory() const;
+  virtual void zero(void* memory, std::size_t bytes) const;
   /// Copies between its memory and the process's own; done on return.
-  virtual void read(const void* from, void* host, std::size_t bytes) const = 0;
-  virtual void write(const void* host, void* into, std::size_t bytes) const = 0;
+  virtual void read(const void* from, void* host, std::size_t bytes) const;
+  virtual void write(const void* host, void* into, std::size_t bytes) const;
   /// A copy in its memory, or the values themselves; valid until the next call.
-  virtual std::span<const std::int32_t> upload(std::span<const std::int32_t> host) const = 0;
+  virtual std::span<const std::int32_t> upload(std::span<const std::int32_t> host) const;
 
-  virtual void multiply(const Product& product) const = 0;
+  virtual void multiply(const Product& product) const;
   /// `items`: elements, or `rows` that several threads may share.
-  virtual void launch(const Call& call, std::size_t items, bool rows) const = 0;
-  virtual double sum_of_squares(std::span<const float> values) const = 0;
+  virtual void launch(const Call& call, std::size_t items, bool rows) const;
+  virtual double sum_of_squares(std::span<const float> values) const;
   /// Returns when all operations so far are complete.
-  virtual void finish() const = 0;
+  virtual void finish() const {}
 
   /// Returns when the call is complete and operations may use its buffers, or throws its error. Call
   /// it once.
   using Wait = std::function<void()>;
   /// Starts a call among the ranks of `world`, after the operations so far. It may work in place.
-  virtual Wait start(Communicator& world, const Collection& call) const = 0;
+  virtual Wait start(Communicator& world, const Collection& call) const;
   /// What `world` and these calls have sent.
-  virtual Traffic traffic(const Communicator& world) const = 0;
+  virtual Traffic traffic(const Communicator& world) const;
 };
 
 /// The CPU with this process's memory. Any thread.
