@@ -119,7 +119,7 @@ TEST_CASE("no change is more stale than allowed, and every rank gets to its end"
 TEST_CASE("settled after every step, the ranks train as ddp does") {
   for (const int ranks : {1, 2, 3}) {
     const auto expected = losses_of(ranks, {.strategy = {.kind = "ddp"}}, 20);
-    for (const AsynchronousInfo& row : asynchronous_strategies()) {
+    for (const StrategyInfo& row : asynchronous_strategies()) {
       INFO(row.name << " on " << ranks << " ranks");
       const Setup setup{.strategy = {.kind = std::string(row.name), .local_steps = 1}};
       CHECK(test::difference(losses_of(ranks, setup, 20), expected) == "");
@@ -128,7 +128,7 @@ TEST_CASE("settled after every step, the ranks train as ddp does") {
 }
 
 TEST_CASE("replicas that are not settled train, too") {
-  for (const AsynchronousInfo& row : asynchronous_strategies()) {
+  for (const StrategyInfo& row : asynchronous_strategies()) {
     test::with_world(3, {}, [&](Communicator& world) {
       // Old changes and momentum together overshoot.
       Rig rig(world, {.optimizer = {.kind = "sgd", .momentum = 0},

@@ -141,10 +141,10 @@ const Names<Precision> types{
 
 std::string summaries() {
   std::string text;
-  for (const StrategyInfo& row : strategies())
-    text += (text.empty() ? "" : "\n") + std::string(row.name) + ": " + std::string(row.summary);
-  for (const AsynchronousInfo& row : asynchronous_strategies())
-    text += "\n" + std::string(row.name) + ": " + std::string(row.summary);
+  for (const auto rows : {strategies(), asynchronous_strategies()}) {
+    for (const StrategyInfo& row : rows)
+      text += (text.empty() ? "" : "\n") + std::string(row.name) + ": " + std::string(row.summary);
+  }
   return text;
 }
 

@@ -48,27 +48,12 @@ constexpr std::array all_gathers{
     CallCost{"one_shot", "P-1", share, "P-1", share, "0"},
     CallCost{"binomial_tree", two_shares, edges_and_blocks, "2q", "q", "0"}};
 
-struct FormulaRow {
-  std::string_view strategy, bytes, memory;
-};
-constexpr std::array formula_rows{FormulaRow{"ddp", "2f G", "p + g + s"},
-                                  FormulaRow{"zero1", "f G + f W", "p + g + s/P"},
-                                  FormulaRow{"zero2", "A f G + f W", "p + (g + s)/P"},
-                                  FormulaRow{"zero3", "A f G + 2A f W", "(p + g + s)/P"}};
-
-template <class Rows, class Name>
-const auto& row_of(const Rows& rows, std::string_view strategy, Name name) {
-  const auto row = std::find_if(rows.begin(), rows.end(),
-                                [&](const auto& one) { return one.*name == strategy; });
+const StrategyInfo& row_of(std::string_view strategy) {
+  const auto rows = strategies();
+  const auto row = std::ranges::find(rows, strategy, &StrategyInfo::name);
   if (row != rows.end()) return *row;
   refuse("there is no formula for the strategy '" + std::string(strategy) + "'",
          "one of ddp, zero1, zero2, zero3");
-}
-const FormulaRow& texts_of(std::string_view strategy) {
-  return row_of(formula_rows, strategy, &FormulaRow::strategy);
-}
-const StrategyInfo& sharding_of(std::string_view strategy) {
-  return row_of(strategies(), strategy, &StrategyInfo::name);
 }
 
 using Term = std::string_view CallCost::*;
@@ -136,7 +121,7 @@ const CallCost* find_call_cost(Collective kind, std::string_view algorithm) {
 }
 
 Passes passes_of(std::string_view strategy, const Traits& traits) {
-  const StrategyInfo& row = sharding_of(strategy);
+  const StrategyInfo& row = row_of(strategy);
   const bool each = row.shards_gradients || (!row.shards_state && traits.reduces_every_micro_step);
   return {.reducing = row.shards_state ? Collective::reduce_scatter : Collective::all_reduce,
           .reductions = each ? traits.micro_steps : 1,
@@ -150,8 +135,7 @@ Formula bytes_a_step(std::string_view strategy, const Traits& traits) {
   const double value = calls.sum(&CallCost::sent, elements(traits) * traits.gradient_wire,
                                  elements(traits) * traits.parameter_wire);
   const bool each = traits.reduces_every_micro_step && strategy == "ddp";
-  if (calls.send_as_rings())
-    return {each ? "2A f G" : std::string(texts_of(strategy).bytes), value};
+  if (calls.send_as_rings()) return {each ? "2A f G" : std::string(row_of(strategy).bytes), value};
   const bool every = each || strategy == "zero2" || strategy == "zero3";
   return {calls.each(", ",
                      [&](std::string_view kind, const CallCost& call) {
@@ -180,12 +164,12 @@ Formula messages_a_step(std::string_view strategy, const Traits& traits) {
 }
 
 Formula memory(std::string_view strategy, const Traits& traits) {
-  const StrategyInfo& row = sharding_of(strategy);
+  const StrategyInfo& row = row_of(strategy);
   const double share = 1.0 / traits.ranks;
   const double bytes = traits.parameter_bytes * (row.shards_parameters ? share : 1) +
                        traits.gradient_bytes * (row.shards_gradients ? share : 1) +
                        traits.state_bytes * (row.shards_state ? share : 1);
-  return {std::string(texts_of(strategy).memory), bytes * static_cast<double>(traits.parameters)};
+  return {std::string(row_of(strategy).memory), bytes * static_cast<double>(traits.parameters)};
 }
 
 StepCost cost_of_a_step(std::string_view strategy, const Traits& traits) {

@@ -12,23 +12,26 @@
 namespace rondo::train {
 namespace {
 
-constexpr std::array strategy_table{
+constexpr std::array table{
     StrategyInfo{"ddp", false, false, false,
-                 "every rank holds everything; gradients are all-reduced in buckets"},
+                 "every rank holds everything; gradients are all-reduced in buckets", "2f G",
+                 "p + g + s"},
     StrategyInfo{"zero1", true, false, false,
-                 "optimizer state is sharded; gradients are reduce-scattered once a step"},
+                 "optimizer state is sharded; gradients are reduce-scattered once a step",
+                 "f G + f W", "p + g + s/P"},
     StrategyInfo{"zero2", true, true, false,
-                 "gradients are sharded, too: reduce-scattered in every micro-step"},
+                 "gradients are sharded, too: reduce-scattered in every micro-step", "A f G + f W",
+                 "p + (g + s)/P"},
     StrategyInfo{"zero3", true, true, true,
-                 "parameters are sharded, too: gathered layer by layer, then released"},
+                 "parameters are sharded, too: gathered layer by layer, then released",
+                 "A f G + 2A f W", "(p + g + s)/P"},
+    StrategyInfo{"hogwild", false, false, false,
+                 "as ddp, but ranks do not wait: each puts what its step changed to the others", "",
+                 ""},
+    StrategyInfo{"local_sgd", false, false, false,
+                 "the same after every --local-steps steps of its own", "", "", true},
 };
-
-constexpr std::array asynchronous_table{
-    AsynchronousInfo{
-        "hogwild", false,
-        "as ddp, but ranks do not wait: each puts what its step changed to the others"},
-    AsynchronousInfo{"local_sgd", true, "the same after every --local-steps steps of its own"},
-};
+constexpr std::size_t asynchronous_rows = 2;
 
 void check_types(const StrategyOptions& options, bool on_device) {
   const bool narrow = options.precision != Precision::float32;
@@ -59,13 +62,10 @@ void check_asynchronous(const StrategyOptions& options, bool on_device) {
 
 const StrategyInfo& checked(const StrategyOptions& options, const Machine& machine) {
   check_types(options, machine.is_device());
-  if (is_asynchronous(options)) {
-    check_asynchronous(options, machine.is_device());
-    return strategy_table.front();
-  }
+  if (is_asynchronous(options)) check_asynchronous(options, machine.is_device());
   std::string known;
-  for (const StrategyInfo& row : strategies()) {
-    known += std::string(row.name) + ", ";
+  for (const StrategyInfo& row : table) {
+    known += (known.empty() ? "" : ", ") + std::string(row.name);
     if (row.name != options.kind) continue;
     if (!row.shards_state) return row;
     require(!options.compresses(), options.kind + " does not compress gradients", "--strategy ddp");
@@ -77,7 +77,7 @@ const StrategyInfo& checked(const StrategyOptions& options, const Machine& machi
             "--strategy zero2, which sends in every micro-step");
     return row;
   }
-  refuse("there is no strategy '" + options.kind + "'", "one of: " + known + "hogwild, local_sgd");
+  refuse("there is no strategy '" + options.kind + "'", "one of: " + known);
 }
 
 Partition partition_of(const StrategyInfo& row, const Workplace& place,
@@ -90,11 +90,15 @@ Partition partition_of(const StrategyInfo& row, const Workplace& place,
 
 }  // namespace
 
-std::span<const StrategyInfo> strategies() { return strategy_table; }
-std::span<const AsynchronousInfo> asynchronous_strategies() { return asynchronous_table; }
+std::span<const StrategyInfo> strategies() {
+  return std::span(table).first(table.size() - asynchronous_rows);
+}
+std::span<const StrategyInfo> asynchronous_strategies() {
+  return std::span(table).last(asynchronous_rows);
+}
 bool is_asynchronous(const StrategyOptions& options) {
-  return std::ranges::find(asynchronous_table, options.kind, &AsynchronousInfo::name) !=
-         asynchronous_table.end();
+  const auto rows = asynchronous_strategies();
+  return std::ranges::find(rows, options.kind, &StrategyInfo::name) != rows.end();
 }
 
 Strategy::Strategy(const Workplace& place, const StrategyOptions& options)
@@ -116,10 +120,9 @@ Strategy::Strategy(const Workplace& place, const StrategyOptions& options)
   for (std::size_t state = 0; state < place.optimizer.states(); ++state)
     states_.emplace_back(place.ledger, Use::optimizer, size);
   if (!alone_) return;
-  const bool several =
-      std::ranges::find(asynchronous_table, options.kind, &AsynchronousInfo::name)->has_local_steps;
+  const std::size_t steps = info_.has_local_steps ? options.local_steps : 1;
   exchange_.emplace(world_, place.ledger, place.layout.size(),
-                    Asynchronous::Pace{several ? options.local_steps : 1, options.staleness});
+                    Asynchronous::Pace{steps, options.staleness});
 }
 
 void Strategy::start(std::uint64_t seed) {

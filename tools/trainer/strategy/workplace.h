@@ -41,18 +41,15 @@ struct StrategyInfo {
   bool shards_gradients;
   bool shards_parameters;
   std::string_view summary;
+  std::string_view bytes;        ///< sent by a rank in a step, as report/formulas.h writes it
+  std::string_view memory;       ///< held by a rank, likewise
+  bool has_local_steps = false;  ///< asynchronous; else each step's change is sent
 };
 
-/// The one table; tests walk it.
+/// The one table, in two parts; tests walk them. Ranks of the asynchronous ones do not wait for each
+/// other (strategy/asynchronous.h), and there are no formulas for them.
 std::span<const StrategyInfo> strategies();
-
-/// Those whose ranks do not wait for each other (strategy/asynchronous.h). Their sharding is ddp's.
-struct AsynchronousInfo {
-  std::string_view name;
-  bool has_local_steps;  ///< else each step's change is sent
-  std::string_view summary;
-};
-std::span<const AsynchronousInfo> asynchronous_strategies();
+std::span<const StrategyInfo> asynchronous_strategies();
 bool is_asynchronous(const StrategyOptions& options);
 
 /// The objects that a strategy uses. All of them outlive it.
