@@ -10,27 +10,18 @@
 
 namespace rondo::train {
 
-enum class Kernel : std::uint32_t {
-  zero,
-  repeat,
-  add_rows,
-  gelu,
-  gelu_backward,
-  add,
-  layer_norm,
-  layer_norm_rows,
-  layer_norm_columns,
-  embed,
-  embed_tokens,
-  embed_positions,
-  causal_softmax,
-  softmax_backward,
-  cross_entropy,
-  cross_entropy_backward,
-  squares,
-  sgd,
-  adamw,
-};
+// clang-format off
+/// Every operation, by the name of its function in kernels.h: X(name).
+#define RONDO_TRAIN_KERNELS(X)                                                       \
+  X(zero) X(repeat) X(add_rows) X(gelu) X(gelu_backward) X(add)                      \
+  X(layer_norm) X(layer_norm_rows) X(layer_norm_columns)                             \
+  X(embed) X(embed_tokens) X(embed_positions) X(causal_softmax) X(softmax_backward)  \
+  X(cross_entropy) X(cross_entropy_backward) X(squares) X(sgd) X(adamw)
+// clang-format on
+
+#define RONDO_TRAIN_NUMBER(name) name,
+enum class Kernel : std::uint32_t { RONDO_TRAIN_KERNELS(RONDO_TRAIN_NUMBER) };
+#undef RONDO_TRAIN_NUMBER
 
 struct Buffer {
   std::uint64_t at;     ///< an address in the machine's memory; 0: none
