@@ -7,29 +7,20 @@ namespace rondo::train {
 
 Gradients::Gradients(const Workplace& place, const Partition& partition,
                      const StrategyOptions& options, const StrategyInfo& info)
-    : place_(place),
-      partition_(partition),
-      options_(options),
+    : Storage(place, partition, options, info.shards_gradients, Use::gradients, Use::buckets),
       info_(info),
-      scattered_(info.shards_gradients),
-      values_(place.ledger, Use::gradients, options.precision,
-              scattered_ ? partition.own_size() : partition.whole_size()),
-      pool_(place.ledger, Use::buckets, options.precision),
-      working_(place.ledger, place.layout),
-      buffers_(partition.segments().size()),
       compressor_(make_compressor(place, partition, options)),
-      works_(partition.segments().size()),
       missing_(partition.segments().size()) {}
 
 void Gradients::begin_micro_step(bool last) {
-  syncs_ = last || scattered_ || options_.sync_every_micro_step;
+  syncs_ = last || blocks_only_ || options_.sync_every_micro_step;
   for (std::size_t s = 0; s < missing_.size(); ++s) missing_[s] = partition_.segment(s).units;
 }
 
 void Gradients::open(std::size_t unit) {
   const std::size_t segment = partition_.segment_of(unit);
-  if (scattered_ && buffers_[segment].empty()) {
-    buffers_[segment] = pool_.take(partition_.padded(segment));
+  if (blocks_only_ && buffers_[segment].empty()) {
+    take_buffer(segment);
     buffers_[segment].zero();
   }
   if (!values_.is_narrow()) return;
@@ -43,40 +34,28 @@ void Gradients::close(std::size_t unit) {
     values_of(segment).add(begin_of(unit), working_.at(unit));
     working_.close(unit);
   }
-  if (--missing_[segment] == 0 && syncs_ && (options_.overlap || scattered_)) reduce(segment);
-}
-
-std::span<float> Gradients::at(std::size_t unit) {
-  if (values_.is_narrow()) return working_.at(unit);
-  return values_of(partition_.segment_of(unit))
-      .floats(begin_of(unit), place_.layout.unit(unit).size);
+  if (--missing_[segment] == 0 && syncs_ && (options_.overlap || blocks_only_)) reduce(segment);
 }
 
 void Gradients::end_micro_step() {
-  if (!scattered_ && syncs_ && !options_.overlap) {
-    for (std::size_t s = works_.size(); s-- > 0;) reduce(s);
+  if (!blocks_only_ && syncs_ && !options_.overlap) {
+    for (std::size_t s = calls_.size(); s-- > 0;) reduce(s);
   }
   while (!started_.empty()) collect();
 }
 
 std::span<const float> Gradients::own(std::size_t segment, Extent part, std::span<float> scratch) {
-  const std::size_t block =
-      scattered_ ? partition_.segment(segment).own : partition_.own_block(segment);
-  if (!values_.is_narrow()) return values_.floats(block + part.begin, part.size);
-  values_.read(block + part.begin, scratch.first(part.size));
+  const std::size_t begin = own_begin(segment) + part.begin;
+  if (!values_.is_narrow()) return values_.floats(begin, part.size);
+  values_.read(begin, scratch.first(part.size));
   return scratch.first(part.size);
-}
-
-std::size_t Gradients::later_bytes() const {
-  return (scattered_ ? partition_.most_held() * size_of(values_.type()) : 0) +
-         (values_.is_narrow() ? working_.most_bytes() : 0);
 }
 
 Collection Gradients::call_for(std::size_t segment) {
   if (compressor_) return compressor_->pack(segment, whole(segment));
   const Segment& cut = partition_.segment(segment);
   Values& values = values_of(segment);
-  const std::size_t begin = scattered_ ? 0 : cut.whole;
+  const std::size_t begin = blocks_only_ ? 0 : cut.whole;
   if (!info_.shards_state)
     return {Collective::all_reduce, values.at(begin), values.at(begin), cut.block, values.type()};
   return {Collective::reduce_scatter, values.at(begin),
@@ -86,21 +65,21 @@ Collection Gradients::call_for(std::size_t segment) {
 /// Of scattered segments at most one stays on the wire while the next is computed. That keeps the
 /// number of buffers small.
 void Gradients::reduce(std::size_t segment) {
-  works_[segment] = Pending(place_, call_for(segment));
+  calls_[segment] = Pending(place_, call_for(segment));
   started_.push_back(segment);
   const std::size_t in_flight = options_.overlap ? 1 : 0;
-  while (scattered_ && started_.size() > in_flight) collect();
+  while (blocks_only_ && started_.size() > in_flight) collect();
 }
 
 void Gradients::collect() {
   const std::size_t segment = started_.front();
   started_.pop_front();
-  works_[segment].wait(place_.watch);
+  calls_[segment].wait(place_.watch);
   if (compressor_) compressor_->unpack(segment, whole(segment));
-  if (!scattered_) return;
+  if (!blocks_only_) return;
   const Segment& cut = partition_.segment(segment);
   values_.add(cut.own, buffers_[segment], partition_.rank() * cut.block, cut.block);
-  pool_.give(std::exchange(buffers_[segment], {}));
+  give_buffer(segment);
 }
 
 }  // namespace rondo::train

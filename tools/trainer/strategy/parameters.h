@@ -6,29 +6,28 @@
 #include <span>
 #include <vector>
 
-#include "tools/trainer/strategy/partition.h"
-#include "tools/trainer/strategy/values.h"
-#include "tools/trainer/strategy/workplace.h"
+#include "tools/trainer/strategy/storage.h"
 
 namespace rondo::train {
 
 enum class Pass : unsigned char { forward, backward };
 
-/// Belongs to one rank; every rank makes the same calls. The constructor's arguments outlive it.
+/// Belongs to one rank; every rank makes the same calls.
 /// - Replicated: every rank holds all parameters. Changed blocks are all-gathered in the
 ///   background.
 /// - Sharded: every rank holds its own blocks. A segment (of one unit) is gathered while the
 ///   segment before it is computed, and released after its own computation.
-class Parameters {
+class Parameters : public Storage {
  public:
   Parameters(const Workplace& place, const Partition& partition, const StrategyOptions& options,
-             const StrategyInfo& info);
+             const StrategyInfo& info)
+      : Storage(place, partition, options, info.shards_parameters, Use::parameters, Use::working),
+        visited_(partition.segments().size()) {}
 
   void adopt(std::size_t unit, std::span<const float> values);
   /// A pass opens every unit once.
   void open(std::size_t unit, Pass pass);
   void close(std::size_t unit);
-  std::span<const float> at(std::size_t unit);
 
   /// float32 only: this rank's block of a segment without its padding, for the optimizer to change.
   std::span<float> own(std::size_t segment) {
@@ -44,39 +43,18 @@ class Parameters {
 
   std::span<const std::byte> replica(std::size_t unit);
   void settle();
-  /// As Strategy::later_bytes().
-  std::size_t later_bytes() const;
 
  private:
   static constexpr std::size_t none = static_cast<std::size_t>(-1);
 
-  std::size_t size(std::size_t unit) const { return place_.layout.unit(unit).size; }
-  /// Where this rank's block of a segment begins in values_.
-  std::size_t own_begin(std::size_t segment) const {
-    return sharded_ ? partition_.segment(segment).own : partition_.own_block(segment);
-  }
-  Values& values_of(std::size_t unit) { return sharded_ ? gathered_[unit] : values_; }
-  std::size_t begin_of(std::size_t unit) const {
-    return sharded_ ? 0 : partition_.whole_begin(unit);
-  }
   void gather(std::size_t segment);
   void prefetch();
-  void release(std::size_t unit) { pool_.give(std::exchange(gathered_[unit], {})); }
   /// Releases what was gathered for replica() only.
   void hide() {
-    if (shown_ != none) release(std::exchange(shown_, none));
+    if (shown_ != none) give_buffer(std::exchange(shown_, none));
   }
 
-  const Workplace& place_;
-  const Partition& partition_;
-  bool sharded_;
-  bool overlap_;
-  Values values_;
-  Pool pool_;
-  WorkingUnits working_;          ///< 16 bits only
-  std::vector<Values> gathered_;  ///< sharded only; empty: not gathered
-  std::vector<Pending> gathers_;  ///< of segments
-  std::vector<bool> visited_;     ///< sharded only: units in this pass
+  std::vector<bool> visited_;  ///< sharded only: units in this pass
   Pass pass_ = Pass::forward;
   std::size_t shown_ = none;  ///< gathered for replica() only
 };
