@@ -39,6 +39,26 @@ void move_all(std::span<Byte> bytes, std::uint64_t offset, const std::string& wh
   }
 }
 
+std::filesystem::path beside(const std::filesystem::path& path) {
+  return path.string() + ".unfinished";
+}
+
+void remove_beside(const std::filesystem::path& path) {
+  std::error_code ignored;
+  std::filesystem::remove(beside(path), ignored);
+}
+
+bool write_beside(const std::filesystem::path& path, std::string_view text, mode_t mode) {
+  remove_beside(path);
+  const UniqueFd file(::open(beside(path).c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode));
+  return file && ::write(file.get(), text.data(), text.size()) == static_cast<ssize_t>(text.size());
+}
+
+[[noreturn]] void cannot_write(const std::filesystem::path& path) {
+  throw Error(ErrorCode::system, "cannot write " + path.string(),
+              {.remedy = "a folder that exists, may be written to and is not full"});
+}
+
 }  // namespace
 
 File::File(const std::filesystem::path& path, int flags, const char* action)
@@ -78,6 +98,23 @@ std::uint64_t File::size() const {
 
 void File::sync() const {
   if (::fsync(descriptor_.get()) != 0) file_error("cannot bring to the disk", path_);
+}
+
+void replace_file(const std::filesystem::path& path, const std::string& text, mode_t mode) {
+  if (write_beside(path, text, mode) && ::rename(beside(path).c_str(), path.c_str()) == 0) return;
+  remove_beside(path);
+  cannot_write(path);
+}
+
+void try_file(const std::filesystem::path& path) {
+  std::error_code ignored;
+  if (std::filesystem::is_directory(path, ignored)) {
+    throw Error(ErrorCode::system, "cannot write " + path.string() + ": it is a folder",
+                {.remedy = "the name of a file in it"});
+  }
+  const bool written = write_beside(path, "", 0666);
+  remove_beside(path);
+  if (!written) cannot_write(path);
 }
 
 std::string read_whole(const std::filesystem::path& path) {

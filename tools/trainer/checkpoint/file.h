@@ -1,6 +1,8 @@
 // A file whose writes return only when the system has them.
 #pragma once
 
+#include <sys/types.h>
+
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
@@ -35,6 +37,12 @@ class File {
   UniqueFd descriptor_;
   std::filesystem::path path_;
 };
+
+/// Writes the file, completely or not at all; who may read it is up to `mode`. Throws Error{system}.
+void replace_file(const std::filesystem::path& path, const std::string& text, mode_t mode = 0666);
+/// Throws Error{system} if replace_file(path) would, as far as that can be known before. An existing
+/// file `path` stays as it is.
+void try_file(const std::filesystem::path& path);
 
 /// The whole content of a small file.
 std::string read_whole(const std::filesystem::path& path);

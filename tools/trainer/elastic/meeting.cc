@@ -27,18 +27,9 @@ constexpr const char* ticket_ending = ".ticket";
 constexpr std::chrono::milliseconds between_looks{100};
 constexpr std::chrono::milliseconds between_tries{20};
 
-/// Appears with all of its text, and only this user may read it.
+/// Only this user may read it.
 void write_privately(const fs::path& path, const std::string& text) {
-  const fs::path unfinished = path.string() + ".unfinished";
-  std::error_code ignored;
-  fs::remove(unfinished, ignored);
-  const UniqueFd file(::open(unfinished.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
-  const bool written =
-      file && ::write(file.get(), text.data(), text.size()) == static_cast<ssize_t>(text.size());
-  if (written && ::rename(unfinished.c_str(), path.c_str()) == 0) return;
-  fs::remove(unfinished, ignored);
-  throw Error(ErrorCode::system, "cannot write " + path.string(),
-              {.remedy = "--checkpoint with a folder that this program may write to"});
+  replace_file(path, text, 0600);
 }
 
 /// The text of a file that this user, and nobody else, could have written.
@@ -76,7 +67,7 @@ struct Applicant {
   static Applicant own(const Candidate& candidate) {
     const auto status = own_status();
     return {candidate, pid_namespace(), static_cast<int>(::getpid()), status ? status->started : 0,
-            this_host()};
+            host_name()};
   }
   static std::optional<Applicant> parse(const std::string& text) {
     Applicant one;
@@ -94,7 +85,7 @@ struct Applicant {
   }
   /// Known only of processes that this one can see.
   bool is_dead() const {
-    if (host != this_host() || name_space != pid_namespace() || started == 0) return false;
+    if (host != host_name() || name_space != pid_namespace() || started == 0) return false;
     const auto status = status_of(process);
     return !status || status->started != started || status->has_ended();
   }

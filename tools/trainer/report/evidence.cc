@@ -1,16 +1,15 @@
 // Collects from a run the evidence that is compared with formulas.
 #include "tools/trainer/report/evidence.h"
 
-#include <sys/stat.h>
-
 #include <algorithm>
 #include <array>
 #include <chrono>
 #include <cstdlib>
-#include <fstream>
 #include <initializer_list>
 #include <string_view>
 
+#include "core/settings/settings.h"
+#include "core/transport/host.h"
 #include "tools/trainer/data/random.h"
 
 namespace rondo::train {
@@ -155,18 +154,7 @@ Traits traits_of(Session& session, const Options& options, int ranks) {
 
 }  // namespace
 
-// The public API has no such call, so this repeats the library's rule:
-// the running kernel and the network namespace, unless a setting says otherwise.
-std::string this_host() {
-  for (const char* const name : {"RONDO_HOSTID", "NCCL_HOSTID"}) {
-    if (const char* const given = std::getenv(name)) return given;
-  }
-  std::string boot;
-  std::ifstream("/proc/sys/kernel/random/boot_id") >> boot;
-  struct stat network {};
-  const bool found = ::stat("/proc/self/ns/net", &network) == 0;
-  return boot + "/" + (found ? std::to_string(network.st_ino) : "");
-}
+std::string host_name() { return rondo::this_host(read_config().host_id).host; }
 
 bool algorithm_is_chosen() {
   return std::getenv("RONDO_ALGORITHM") != nullptr || std::getenv("NCCL_ALGO") != nullptr;
@@ -200,7 +188,7 @@ Evidence evidence_of(Session& session, Communicator& world, const Options& optio
 }
 
 bool on_several_hosts(Communicator& world) {
-  const std::string own = this_host();
+  const std::string own = host_name();
   const std::uint64_t number = fingerprint(std::as_bytes(std::span(own)));
   std::vector<std::uint64_t> all(static_cast<std::size_t>(world.size()));
   world.all_gather(&number, all.data(), 1, DataType::uint64);

@@ -23,7 +23,7 @@ bool on_several_hosts(Communicator& world);
 Link link_of(Session& session, Communicator& world, const Options& options, bool apart);
 
 /// Equal for processes on one host.
-std::string this_host();
+std::string host_name();
 
 /// Whether RONDO_ALGORITHM, or NCCL's name for it, is set. Then --validate does not ask for rings.
 bool algorithm_is_chosen();

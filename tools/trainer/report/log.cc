@@ -87,34 +87,7 @@ std::string json_head(const RunRecord& run, std::size_t resumed) {
   return text.substr(0, text.rfind('\n')) + ",\n" + json_begin + "\n";
 }
 
-std::string unfinished_name(const std::string& path) { return path + ".unfinished"; }
-
-[[noreturn]] void cannot_write(const std::string& path) {
-  std::remove(unfinished_name(path).c_str());
-  throw Error(ErrorCode::system, "cannot write " + path,
-              {.remedy = "a folder that exists, may be written to and is not full"});
-}
-
 }  // namespace
-
-void replace_file(const std::string& path, const std::string& text) {
-  std::ofstream out(unfinished_name(path), std::ios::binary);
-  out << text;
-  out.close();
-  if (!out || std::rename(unfinished_name(path).c_str(), path.c_str()) != 0) cannot_write(path);
-}
-
-void try_file(const std::string& path) {
-  std::error_code ignored;
-  if (std::filesystem::is_directory(path, ignored)) {
-    throw Error(ErrorCode::system, "cannot write " + path + ": it is a folder",
-                {.remedy = "the name of a file in it"});
-  }
-  std::ofstream out(unfinished_name(path), std::ios::binary);
-  if (!out) cannot_write(path);
-  out.close();
-  std::remove(unfinished_name(path).c_str());
-}
 
 StepLog::StepLog(std::string path, const RunRecord& run, std::size_t resumed)
     : path_(std::move(path)), resumed_(resumed) {

@@ -59,12 +59,6 @@ class StepLog {
   std::exception_ptr failure_{};
 };
 
-/// Throws Error{system} if replace_file(path) would, as far as that can be known before. An existing
-/// file `path` stays as it is.
-void try_file(const std::string& path);
-/// Writes the file, completely or not at all. Throws Error{system}.
-void replace_file(const std::string& path, const std::string& text);
-
 /// The loss, and where the time of the steps went: a complete SVG document, readable on light and dark
 /// pages.
 std::string plot_svg(const RunRecord& run, const std::vector<StepRecord>& steps);
