@@ -144,7 +144,7 @@ void Session::check_prompt() const {
 
 StepRecord Session::step(bool asks) {
   watch_.take();
-  if (!counted_) counted_ = sent();
+  if (!beside_) beside_ = sent();
   StepRecord record{.step = position_.step + 1};
   record.rate = options_.rate.at(position_.step);
   record.loss_scale = position_.loss_scale;
@@ -155,9 +155,8 @@ StepRecord Session::step(bool asks) {
                       : average(sum, targets_per_step(), asks);
   // Nothing is on the wire here: forward has waited for the parameters that the step before
   // gathered. Parameters that this step gathers count in the next step's record.
-  record.traffic = sent() - *counted_;
-  recorded_ = recorded_ - (Traffic{} - record.traffic);  // modulo 2^64: the sum
-  counted_ = sent();
+  record.traffic = sent() - *beside_ - recorded_;
+  recorded_ = total(recorded_, record.traffic);
   if (!std::isfinite(record.loss)) {
     throw AgreedError(
         ErrorCode::invalid_argument,
@@ -213,8 +212,7 @@ void Session::beside_steps(Work work) {
   strategy_->settle();
   const Traffic before = sent();
   work();
-  // Adds what work sent, modulo 2^64.
-  if (counted_) counted_ = *counted_ - (before - sent());
+  if (beside_) beside_ = total(*beside_, sent() - before);
 }
 
 double Session::average(double sum, std::size_t targets, bool asks) {
@@ -252,7 +250,7 @@ void Session::judge(const StepOutcome& outcome) {
 
 Traffic Session::sent_in_steps() {
   strategy_->settle();
-  return counted_ ? recorded_ - (*counted_ - sent()) : recorded_;
+  return beside_ ? sent() - *beside_ : Traffic();
 }
 
 double Session::validate(std::size_t samples) {

@@ -60,8 +60,7 @@ class Session {
   std::size_t targets_per_step() const { return options_.batch * options_.block; }
   Workplace workplace() { return {world_, layout(), *optimizer_, ledger_, watch_}; }
   Traffic sent() const {
-    // modulo 2^64: the sum
-    return machine().traffic(world_) - (Traffic{} - strategy_->asynchronous_traffic());
+    return total(machine().traffic(world_), strategy_->asynchronous_traffic());
   }
   double run_micro_steps(const std::vector<std::size_t>& numbers);
   template <class Work>
@@ -82,8 +81,8 @@ class Session {
   std::unique_ptr<Strategy> strategy_{};
   std::optional<Sampler> sampler_{};
   Position position_{};
-  std::optional<Traffic> counted_{};  ///< traffic of world_ that is in records, or in no step
-  Traffic recorded_{};                ///< the sum over the records
+  std::optional<Traffic> beside_{};  ///< sent in no step; nothing before the first one
+  Traffic recorded_{};               ///< the sum over the records
   bool asked_ = false;
 };
 

@@ -7,6 +7,8 @@
 #include <utility>
 #include <vector>
 
+#include "tools/trainer/report/record.h"
+
 namespace rondo::train::device {
 namespace {
 
@@ -251,7 +253,7 @@ Machine::Wait Device::start(Communicator&, const Collection& c) const {
 }
 
 Traffic Device::traffic(const Communicator& world) const {
-  return world.traffic() - (Traffic{} - ranks_.traffic());  // modulo 2^64: the sum
+  return total(world.traffic(), ranks_.traffic());
 }
 
 }  // namespace rondo::train::device

@@ -71,6 +71,10 @@ class Stopwatch {
   PhaseSeconds seconds_{};
 };
 
+inline Traffic total(const Traffic& one, const Traffic& other) {
+  return one - (Traffic{} - other);  // modulo 2^64
+}
+
 struct StepRecord {
   std::size_t step = 0;  ///< from 1
   double loss = 0;       ///< mean over the global batch, before the step
