@@ -31,9 +31,4 @@ std::shared_ptr<void> Ledger::take(Use use, std::size_t bytes) {
   return {begin, give};
 }
 
-void Ledger::restart_peaks() {
-  peak_ = held_;
-  total_peak_ = total_;
-}
-
 }  // namespace rondo::train

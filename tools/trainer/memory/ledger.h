@@ -38,8 +38,6 @@ class Ledger {
   std::size_t peak(Use use) const { return peak_[static_cast<std::size_t>(use)]; }
   std::size_t held() const { return total_; }
   std::size_t peak() const { return total_peak_; }
-  /// Resets the peaks to the present values, for example after set-up.
-  void restart_peaks();
 
  private:
   const Machine* machine_;
