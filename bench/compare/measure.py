@@ -4,6 +4,7 @@ The libraries take turns command by command, so that a machine whose speed drift
 In every round each library is asked once at every size. Which one begins changes with the round.
 """
 import statistics
+import sys
 import time
 
 import libraries
@@ -11,6 +12,7 @@ import plan
 import summary
 from job import Job, JobFailure
 
+WEIGHTS = {"all_reduce": 2.0}  # of the time; the others 1
 PROBE_LIMIT = 30   # seconds
 MOST_RESTARTS = 3  # of one library in one section
 
@@ -226,3 +228,21 @@ class Sweep:
         except (JobFailure, WrongResult) as failure:
             row[variant.name] = {"failure": str(failure)}
             return None
+
+
+def as_section(sweep, section):
+    """The part of one table that results keep."""
+    return {"link": section.link, "ranks": section.ranks, "collective": sweep.collective,
+            "cache": section.cache, "oversubscribed": section.oversubscribed(),
+            "copy_ranks": libraries.job_ranks("copy", section.ranks),
+            "missing": dict(section.missing), "notes": sorted(sweep.notes),
+            "rows": [{"bytes": size, "variants": row} for size, row in sorted(sweep.rows.items())]}
+
+
+def progress(text):
+    if sys.stderr.isatty():
+        print(f"\r\033[K{text}", end="", file=sys.stderr, flush=True)
+
+
+def interrupted(number, frame):
+    raise KeyboardInterrupt

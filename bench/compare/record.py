@@ -45,6 +45,21 @@ def machine():
             "system": system_name()}
 
 
+def place():
+    """The machine and the commit, for the head of a table."""
+    where = machine()
+    return (f"{where['cpu']}, {where['cores']} cores, Linux {where['kernel']}; commit "
+            f"{command_output('git', 'rev-parse', '--short', 'HEAD')}")
+
+
+def save_text(text, what, one, folder=RESULTS):
+    """Saves the table of this machine in place of the one before, and returns its path."""
+    folder.mkdir(parents=True, exist_ok=True)
+    path = (folder / file_name(what, one)).with_suffix(".txt")
+    path.write_text(text)
+    return path
+
+
 def command_line():
     """This program's, with the program named from the repository's root."""
     program = pathlib.Path(sys.argv[0]).resolve()

@@ -1,27 +1,15 @@
 """What rondo's own programs measure and predict, on the hosts of a testbed."""
 import json
-import os
 import pathlib
 import re
-import subprocess
 import sys
-import tempfile
 
+import link
+from program import Failure, microseconds, output_of
+from record import command_output
 from testbed import AGENT
 
-UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
 LIMIT = 300  # seconds for one measurement
-
-
-class Failure(Exception):
-    """A program did not do what it was asked for."""
-
-
-def size_of(text):
-    match = re.fullmatch(r"(\d+)([KMG]?)", text)
-    if not match:
-        raise Failure(f"'{text}' is not a size; write 8, 64K or 1M")
-    return int(match.group(1)) * UNITS[match.group(2)]
 
 
 def bytes_of(number, unit):
@@ -44,20 +32,17 @@ class Programs:
 
     def congestion_control(self):
         """The congestion control of TCP between the hosts."""
-        words = self._testbed.on(0, "cat", "/proc/sys/net/ipv4/tcp_congestion_control")
-        return subprocess.run(words, capture_output=True, text=True).stdout.strip()
+        return output_of(
+            self._testbed.on(0, "cat", "/proc/sys/net/ipv4/tcp_congestion_control")).strip()
 
     def version(self):
-        return "rondo at " + subprocess.run(
-            ["git", "rev-parse", "--short", "HEAD"], capture_output=True, text=True,
-            cwd=pathlib.Path(__file__).parent).stdout.strip()
+        return "rondo at " + command_output("git", "rev-parse", "--short", "HEAD")
 
     def slice_bytes(self, algorithm, size):
         """The size of the slices into which rondo cuts each chunk of the call between hosts."""
-        text = self._output(
-            [str(self._folder / "rondo"), "why", "all_reduce", str(size), "--ranks",
-             str(self._testbed.hosts), "--apart", "--transport", "tcp", "--algorithm", algorithm],
-            self._settings())
+        text = output_of(
+            [self._folder / "rondo", "why", "all_reduce", size, "--ranks", self._testbed.hosts,
+             "--apart", "--transport", "tcp", "--algorithm", algorithm], LIMIT, self._settings())
         found = re.search(r"^slices .*?(?:each of up to|chunk has) ([\d.]+) (\w+)", text, re.M)
         if not found:
             raise Failure(f"rondo why says: {text}")
@@ -70,12 +55,11 @@ class Programs:
         # The simulator takes up to 4096 slices of a chunk. Where there are thousands, slices twice as
         # long change a time by less than a thousandth.
         simulated = max(cut, size / self._testbed.hosts / 2048)
-        words = [str(self._folder / "rondo"), "simulate", "all_reduce", "--algorithm", algorithm,
-                 "--ranks", str(self._testbed.hosts), "--bytes", str(size),
-                 "--slice", str(int(simulated)), "--switch"]
+        words = [self._folder / "rondo", "simulate", "all_reduce", "--algorithm", algorithm,
+                 "--ranks", self._testbed.hosts, "--bytes", size, "--slice", int(simulated), "--switch"]
         for name, value in ((name, model[name]) for name in ("alpha", "beta", "gamma")):
             words += [f"--{name}", repr(value)]
-        line = self._output(words, {}).splitlines()[-1]
+        line = output_of(words, LIMIT).splitlines()[-1]
         found = re.match(rf"{algorithm}\s+([\d.]+)\s+[\d.]+x\s+\d+\s+([\d.]+) (\w+)", line)
         if not found:
             raise Failure(f"rondo simulate says: {line}")
@@ -85,9 +69,8 @@ class Programs:
 
     def payload_rate(self):
         """(GB/s that one TCP stream carries over a link, what measured it)."""
-        return json.loads(self._output(
-            [*self._before, sys.executable, str(pathlib.Path(__file__).with_name("rate.py")),
-             self._testbed.name], {}))
+        return json.loads(output_of(
+            [*self._before, sys.executable, link.__file__, "rate", self._testbed.name], LIMIT))
 
     def message_seconds(self):
         """Seconds of a message of 8 bytes from every host to the next."""
@@ -106,24 +89,9 @@ class Programs:
         return {"RONDO_SLOT_BYTES": str(self._slice)} if self._slice else {}
 
     def _perf(self, program, size, calls, more):
-        with tempfile.TemporaryDirectory() as scratch:
-            report = pathlib.Path(scratch) / "report.json"
-            self._output([*self._before, str(self._folder / "rondorun"), "--hosts", self._testbed.slots(),
-                          "--ssh", str(AGENT),
-                          "--env", f"RONDO_SOCKET_IFNAME=={self._testbed.interfaces()}",
-                          *(f"--env={name}={value}" for name, value in self._settings().items()),
-                          str(self._folder / program), "-b", str(size), "-e", str(size),
-                          "-n", str(calls), "-w", "1", "-c", "0", "-J", str(report), *more],
-                         {"TESTBED_NAME": self._testbed.name})
-            row = json.loads(report.read_text())["results"][0]
-        return float(row["out_of_place"]["time"]) * 1e-6
-
-    def _output(self, words, environment):
-        try:
-            done = subprocess.run(words, capture_output=True, text=True, timeout=LIMIT,
-                                  env={**os.environ, **environment})
-        except (OSError, subprocess.TimeoutExpired) as error:
-            raise Failure(str(error)) from None
-        if done.returncode != 0:
-            raise Failure(f"{' '.join(words)}: {done.stderr.strip() or done.stdout.strip()}")
-        return done.stdout
+        return 1e-6 * microseconds(
+            [*self._before, self._folder / "rondorun", "--hosts", self._testbed.slots(), "--ssh", AGENT,
+             "--env", f"RONDO_SOCKET_IFNAME=={self._testbed.interfaces()}",
+             *(f"--env={name}={value}" for name, value in self._settings().items()),
+             self._folder / program, "-b", size, "-e", size, "-n", calls, "-w", "1", *more],
+            limit=LIMIT, environment={"TESTBED_NAME": self._testbed.name})[0]

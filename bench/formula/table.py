@@ -3,6 +3,7 @@ import math
 import statistics
 
 import record
+from tables import aligned
 
 
 def document(rows, network, model, limit, version):
@@ -88,10 +89,7 @@ def text(whole):
             "bound: 2(P-1)/P N/B, the least time of any all-reduce over such links.",
             "idle: share of this machine's processor time while it measured.",
             record.title(whole), ""]
-    lines = [HEADER, *map(cells, whole["rows"])]
-    widths = [max(len(line[column]) for line in lines) for column in range(len(HEADER))]
-    body = ["  ".join(cell.ljust(width) if column == 0 else cell.rjust(width)
-                      for column, (cell, width) in enumerate(zip(line, widths))) for line in lines]
+    body = aligned([HEADER, *map(cells, whole["rows"])], str.ljust, str.rjust)
     total = len(whole["rows"])
     verdict = (f"{total - missed(whole)} of {total} within {whole['limit_per_cent']:g} % of the "
                "prediction")
@@ -100,8 +98,5 @@ def text(whole):
 
 def save(whole, folder):
     """Saves the table of this machine and rate in place of the one before, and returns its path."""
-    folder.mkdir(parents=True, exist_ok=True)
     what = f"all_reduce-formulas-{whole['network']['hosts']}-hosts-{whole['network']['rate']}"
-    path = (folder / record.file_name(what, whole)).with_suffix(".txt")
-    path.write_text(text(whole))
-    return path
+    return record.save_text(text(whole), what, whole, folder)

@@ -1,5 +1,8 @@
 #!/usr/bin/env python3
 """bench/compare's arithmetic, ratios, verdicts, tables and curves; no library and no clock needed."""
+import argparse
+import contextlib
+import io
 import json
 import pathlib
 import sys
@@ -14,6 +17,7 @@ import libraries  # noqa: E402
 import measure  # noqa: E402
 import plan  # noqa: E402
 import plot  # noqa: E402
+import program  # noqa: E402
 import record  # noqa: E402
 import summary  # noqa: E402
 import svg_plot  # noqa: E402
@@ -232,6 +236,39 @@ class Tables(unittest.TestCase):
                          ["-", "0.12", "12.3", "1234"])
         self.assertEqual([tables.size_text(one) for one in (12, 1536, KB, 16 * MB)],
                          ["12 B", "1536 B", "1 KB", "16 MB"])
+
+
+class Programs(unittest.TestCase):
+    def test_sizes_are_read_as_programs_write_them(self):
+        self.assertEqual(program.size("64M"), 64 * MB)
+        self.assertEqual(program.sizes("1k,8,1KB,6"), [4, 8, KB])
+        for wrong in ("64 MB", "3", "", "-8"):
+            with self.assertRaises(argparse.ArgumentTypeError):
+                program.sizes(wrong)
+
+    def test_two_sides_take_turns_in_coming_first(self):
+        asked = []
+        found = program.in_turn(lambda: asked.append("old") or 2, lambda: asked.append("new") or 3, 3)
+        self.assertEqual(found, [(2, 3)] * 3)
+        self.assertEqual(asked, ["old", "new", "new", "old", "old", "new"])
+
+    def test_a_command_that_does_not_end_well_says_what_it_said(self):
+        self.assertEqual(program.output_of(["echo", 3], environment={"A": "1"}), "3\n")
+        for words in (["/nowhere/rondo"], ["sh", "-c", "echo trouble >&2; exit 3"], ["sleep", 9]):
+            with self.assertRaisesRegex(program.Failure, "Try: tools/build|trouble|timed out"):
+                program.output_of(words, limit=0.2)
+
+    def test_the_status_says_how_a_program_ended(self):
+        def fail():
+            raise program.Failure("as this test wants")
+
+        def lack():
+            raise KeyError("as this test wants")
+        with contextlib.redirect_stderr(io.StringIO()):
+            for main, status in ((lambda: 1, 1), (fail, 2), (lack, program.SKIPPED)):
+                with self.assertRaises(SystemExit) as ended:
+                    program.run(main, KeyError)
+                self.assertEqual(ended.exception.code, status)
 
 
 class Plots(unittest.TestCase):
