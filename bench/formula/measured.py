@@ -60,7 +60,7 @@ class Programs:
         for name, value in ((name, model[name]) for name in ("alpha", "beta", "gamma")):
             words += [f"--{name}", repr(value)]
         line = output_of(words, LIMIT).splitlines()[-1]
-        found = re.match(rf"{algorithm}\s+([\d.]+)\s+[\d.]+x\s+\d+\s+([\d.]+) (\w+)", line)
+        found = re.match(rf"\s*{algorithm}\s+([\d.]+)\s+[\d.]+x\s+\d+\s+([\d.]+) (\w+)", line)
         if not found:
             raise Failure(f"rondo simulate says: {line}")
         return {"algorithm": algorithm, "bytes": size, "slice": cut,
