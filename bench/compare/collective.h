@@ -1,9 +1,12 @@
 // The collectives that are compared, by name.
 #pragma once
 
+#include <algorithm>
+#include <array>
 #include <cstdint>
 #include <stdexcept>
 #include <string>
+#include <string_view>
 
 #include "bench/common/count_pattern.h"
 
@@ -36,21 +39,17 @@ struct Subject {
   bench::CountPattern count_pattern{};
 };
 
-inline Collective parse_collective(const std::string& name) {
-  if (name == "all_reduce") return Collective::all_reduce;
-  if (name == "reduce_scatter") return Collective::reduce_scatter;
-  if (name == "all_gather") return Collective::all_gather;
-  if (name == "broadcast") return Collective::broadcast;
-  if (name == "all_to_all") return Collective::all_to_all;
-  if (name == "scan") return Collective::scan;
-  if (name == "exclusive_scan") return Collective::exclusive_scan;
-  if (name == "copy") return Collective::copy;
-  if (name == "all_gather_v") return Collective::all_gather_v;
-  if (name == "reduce_scatter_v") return Collective::reduce_scatter_v;
-  if (name == "gather_v") return Collective::gather_v;
-  if (name == "scatter_v") return Collective::scatter_v;
-  if (name == "all_to_all_v") return Collective::all_to_all_v;
-  throw std::invalid_argument("unknown collective '" + name + "'");
+/// In the order of Collective.
+inline constexpr std::array<std::string_view, 13> collective_names{
+    "all_reduce", "reduce_scatter", "all_gather",  "broadcast",    "all_to_all",
+    "scan",       "exclusive_scan", "copy",        "all_gather_v", "reduce_scatter_v",
+    "gather_v",   "scatter_v",      "all_to_all_v"};
+
+inline Collective parse_collective(std::string_view name) {
+  const auto found = std::find(collective_names.begin(), collective_names.end(), name);
+  if (found != collective_names.end())
+    return static_cast<Collective>(found - collective_names.begin());
+  throw std::invalid_argument("unknown collective '" + std::string(name) + "'");
 }
 
 /// "all_reduce", or with unequal blocks "all_gather_v:linear".

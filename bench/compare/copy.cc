@@ -5,8 +5,6 @@
 #include <emmintrin.h>
 #endif
 
-#include <cstdio>
-#include <cstdlib>
 #include <cstring>
 
 #include "bench/compare/loop.h"
@@ -39,11 +37,6 @@ class Copy final : public rondo::compare::Library {
   void barrier() override {}
 
  private:
-  static int number(const char* name) {
-    const char* value = std::getenv(name);
-    return value == nullptr ? 0 : std::atoi(value);
-  }
-
   /// Copies whole 16-byte vectors past the caches, and returns the number of their elements.
   /// Outputs lie at multiples of 16 bytes (see Buffers and malloc).
   static std::size_t stream([[maybe_unused]] float* output, [[maybe_unused]] const float* input,
@@ -58,20 +51,12 @@ class Copy final : public rondo::compare::Library {
   }
 
   bool stream_ = false;
-  int rank_ = number("RANK");
-  int ranks_ = number("WORLD_SIZE");
+  int rank_ = rondo::compare::number_in("RANK");
+  int ranks_ = rondo::compare::number_in("WORLD_SIZE");
 };
 
 }  // namespace
 
 int main(int argc, char** argv) {
-  rondo::compare::start_rank();
-  Copy library;
-  rondo::compare::bind_core(library.rank());
-  try {
-    return rondo::compare::serve(library, argc, argv);
-  } catch (const std::exception& error) {
-    std::fprintf(stderr, "%s\n", error.what());
-    return 1;
-  }
+  return rondo::compare::drive<Copy>(argc, argv, rondo::compare::number_in("RANK"));
 }

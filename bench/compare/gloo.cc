@@ -14,9 +14,7 @@
 #include <gloo/rendezvous/file_store.h>
 #include <gloo/transport/tcp/device.h>
 
-#include <cstdio>
 #include <cstdlib>
-#include <exception>
 #include <memory>
 #include <string>
 
@@ -35,8 +33,8 @@ const char* variable(const char* name, const char* fallback) {
 class Gloo final : public rondo::compare::Library {
  public:
   Gloo()
-      : rank_(std::atoi(variable("RANK", "0"))),
-        ranks_(std::atoi(variable("WORLD_SIZE", "1"))),
+      : rank_(rondo::compare::number_in("RANK")),
+        ranks_(rondo::compare::number_in("WORLD_SIZE")),
         context_(std::make_shared<gloo::rendezvous::Context>(rank_, ranks_)) {
     gloo::transport::tcp::attr place;
     place.iface = variable("GLOO_INTERFACE", "lo");
@@ -114,13 +112,4 @@ class Gloo final : public rondo::compare::Library {
 
 }  // namespace
 
-int main(int argc, char** argv) {
-  rondo::compare::start_rank();
-  try {
-    Gloo library;
-    return rondo::compare::serve(library, argc, argv);
-  } catch (const std::exception& error) {
-    std::fprintf(stderr, "gloo: %s\n", error.what());
-    return 1;
-  }
-}
+int main(int argc, char** argv) { return rondo::compare::drive<Gloo>(argc, argv); }

@@ -143,6 +143,12 @@ class Loop {
   CacheFlush flush_{};
 };
 
+/// The number in an environment variable; 0 where there is none.
+inline int number_in(const char* name) {
+  const char* const value = std::getenv(name);
+  return value == nullptr ? 0 : std::atoi(value);
+}
+
 /// main()'s body for a driver whose only argument is the coordinator's socket.
 inline int serve(Library& library, int argc, char** argv) {
   if (argc != 2) {
@@ -150,6 +156,20 @@ inline int serve(Library& library, int argc, char** argv) {
     return 2;
   }
   return Loop(library, argv[1]).serve();
+}
+
+/// main() of a driver. `core`: of the allowed ones, which it binds to if it is asked to; negative: none.
+template <class Driver>
+int drive(int argc, char** argv, int core = -1) {
+  start_rank();
+  if (core >= 0) bind_core(core);
+  try {
+    Driver library;
+    return serve(library, argc, argv);
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "%s: %s\n", argv[0], error.what());
+    return 1;
+  }
 }
 
 }  // namespace rondo::compare

@@ -2,9 +2,6 @@
 // rondo::allocate().
 #include "rondo/rondo.h"
 
-#include <cstdio>
-#include <cstdlib>
-
 #include "bench/compare/loop.h"
 #include "rondo/memory.h"
 
@@ -83,14 +80,5 @@ class Rondo final : public rondo::compare::Library {
 }  // namespace
 
 int main(int argc, char** argv) {
-  rondo::compare::start_rank();
-  const char* local_rank = std::getenv("LOCAL_RANK");
-  rondo::compare::bind_core(local_rank == nullptr ? 0 : std::atoi(local_rank));
-  try {
-    Rondo library;
-    return rondo::compare::serve(library, argc, argv);
-  } catch (const std::exception& error) {
-    std::fprintf(stderr, "%s\n", error.what());
-    return 1;
-  }
+  return rondo::compare::drive<Rondo>(argc, argv, rondo::compare::number_in("LOCAL_RANK"));
 }

@@ -11,7 +11,6 @@
 #include <unistd.h>
 
 #include <array>
-#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
@@ -27,15 +26,11 @@ using namespace rondo::bench;
 using rondo::UniqueFd;
 using rondo::compare::Call;
 using rondo::compare::Collective;
-
-int number(const char* name) {
-  const char* value = std::getenv(name);
-  return value == nullptr ? 0 : std::atoi(value);
-}
+using rondo::compare::number_in;
 
 class Sockets final : public rondo::compare::Library {
  public:
-  Sockets() : rank_(number("RANK")), ranks_(number("WORLD_SIZE")), ends_(count(ranks_)) {
+  Sockets() : rank_(number_in("RANK")), ranks_(number_in("WORLD_SIZE")), ends_(count(ranks_)) {
     const char* store = std::getenv("SOCKETS_STORE");
     store_ = store == nullptr ? "." : store;
     const UniqueFd listener = listening_socket(loopback);
@@ -185,13 +180,4 @@ class Sockets final : public rondo::compare::Library {
 
 }  // namespace
 
-int main(int argc, char** argv) {
-  rondo::compare::start_rank();
-  try {
-    Sockets library;
-    return rondo::compare::serve(library, argc, argv);
-  } catch (const std::exception& error) {
-    std::fprintf(stderr, "sockets: %s\n", error.what());
-    return 1;
-  }
-}
+int main(int argc, char** argv) { return rondo::compare::drive<Sockets>(argc, argv); }
