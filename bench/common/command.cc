@@ -17,4 +17,16 @@ void parse(CLI::App& app, int argc, const char* const* argv, Ending& ending,
   }
 }
 
+int run_command(const std::string& program, const Ending& ending,
+                const std::function<void()>& body) {
+  if (ending.status) return ending.end();
+  try {
+    body();
+    return 0;
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "%s: %s\n", program.c_str(), error.what());
+    return 1;
+  }
+}
+
 }  // namespace rondo::bench

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <cstdio>
-#include <exception>
 #include <functional>
 #include <optional>
 #include <string>
@@ -39,17 +38,7 @@ void parse(CLI::App& app, int argc, const char* const* argv, Ending& ending,
            const std::function<void()>& check = {});
 
 /// main() for a program that throws: prints one line on standard error and returns 1.
-template <class Options>
-int run_command(const char* program, const Command<Options>& command,
-                void (*run)(const Options& options)) {
-  if (command.status) return command.end();
-  try {
-    run(command.options);
-    return 0;
-  } catch (const std::exception& error) {
-    std::fprintf(stderr, "%s: %s\n", program, error.what());
-    return 1;
-  }
-}
+int run_command(const std::string& program, const Ending& ending,
+                const std::function<void()>& body);
 
 }  // namespace rondo::bench

@@ -1,8 +1,8 @@
 #include "bench/common/side_program.h"
 
-#include <cstdio>
 #include <string>
 
+#include "bench/common/command.h"
 #include "bench/common/size.h"
 
 namespace rondo::bench {
@@ -44,18 +44,9 @@ void add_sizes(CLI::App& app, Sizes& sizes, std::size_t least) {
 }
 
 int run_side_program(CLI::App& app, int argc, char** argv, const std::function<void()>& body) {
-  try {
-    app.parse(argc, argv);
-  } catch (const CLI::ParseError& error) {
-    return app.exit(error) == 0 ? 0 : 2;  // wrong use
-  }
-  try {
-    body();
-  } catch (const std::exception& error) {
-    std::fprintf(stderr, "%s\n", error.what());
-    return 1;
-  }
-  return 0;
+  Ending ending;
+  parse(app, argc, argv, ending);
+  return run_command(app.get_name(), ending, body);
 }
 
 }  // namespace rondo::bench

@@ -41,5 +41,6 @@ void run(const FloorOptions& options) {
 
 int main(int argc, char** argv) {
   using namespace rondo::bench;
-  return run_command("rondo_floor", parse_floor_options(argc, argv), run);
+  const auto command = parse_floor_options(argc, argv);
+  return run_command("rondo_floor", command, [&] { run(command.options); });
 }

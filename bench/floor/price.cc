@@ -37,5 +37,6 @@ void run(const PriceOptions& options) {
 
 int main(int argc, char** argv) {
   using namespace rondo::bench;
-  return run_command("rondo_price", parse_price_options(argc, argv), run);
+  const auto command = parse_price_options(argc, argv);
+  return run_command("rondo_price", command, [&] { run(command.options); });
 }
