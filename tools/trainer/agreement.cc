@@ -27,12 +27,12 @@ std::string words_of(const std::exception_ptr& failure) {
 
 void agree(Communicator& world, const std::exception_ptr& failure) {
   std::int32_t first = failure ? world.rank() : world.size();
-  world.all_reduce(&first, &first, 1, DataType::int32, ReduceOperator::min);
+  world.all_reduce(first, ReduceOperator::min);
   if (first == world.size()) return;
   std::string words;
   if (first == world.rank()) words = words_of(failure);
   std::uint64_t size = words.size();
-  world.broadcast(&size, &size, 1, DataType::uint64, first);
+  world.broadcast(size, first);
   words.resize(size);
   world.broadcast(words.data(), words.data(), words.size(), DataType::uint8, first);
   std::istringstream parts(words);
@@ -45,8 +45,8 @@ void agree(Communicator& world, const std::exception_ptr& failure) {
 void require_equal(Communicator& world, std::uint64_t value, const std::string& what) {
   std::uint64_t smallest = value;
   std::uint64_t largest = value;
-  world.all_reduce(&smallest, &smallest, 1, DataType::uint64, ReduceOperator::min);
-  world.all_reduce(&largest, &largest, 1, DataType::uint64, ReduceOperator::max);
+  world.all_reduce(smallest, ReduceOperator::min);
+  world.all_reduce(largest, ReduceOperator::max);
   if (smallest == largest) return;
   throw AgreedError(ErrorCode::invalid_argument, "the ranks do not have the same " + what,
                     {.remedy = "the same options and files on every host"});

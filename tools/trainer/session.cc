@@ -218,7 +218,7 @@ void Session::beside_steps(Work work) {
 double Session::average(double sum, std::size_t targets, bool asks) {
   const auto scope = watch_.in(Phase::communication);
   std::array<double, 2> sums{sum, asks ? 1.0 : 0.0};
-  control_.all_reduce(sums.data(), sums.data(), sums.size(), DataType::float64);
+  control_.all_reduce(sums);
   asked_ = sums[1] > 0;
   return sums[0] / static_cast<double>(targets);
 }
@@ -332,7 +332,7 @@ std::string Session::write(const std::string& prompt, std::size_t count, double 
     std::vector<float> scores(last.size());
     machine().read(last.data(), scores.data(), last.size_bytes());
     std::int32_t next = draw(scores, temperature, random);
-    control_.broadcast(&next, &next, 1, DataType::int32, 0);
+    control_.broadcast(next, 0);
     tokens.push_back(next);
     text += text_.characters()[static_cast<std::size_t>(next)];
   }

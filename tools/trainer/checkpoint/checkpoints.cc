@@ -63,12 +63,11 @@ Checkpoints::Checkpoints(CheckpointOptions options, Communicator& control, Strat
       control_(control),
       strategy_(strategy),
       place_(place),
-      arrays_(place.optimizer.states() + 1),
       hook_(std::move(hook)) {
-  header_.elements = place.layout.size() * arrays_;
+  const std::size_t arrays = place.optimizer.states() + 1;
+  header_.elements = place.layout.size() * arrays;
   header_.identity = std::move(identity);
-  header_.identity.emplace_back("arrays of parameters and optimizer state",
-                                std::to_string(arrays_));
+  header_.identity.emplace_back("arrays of parameters and optimizer state", std::to_string(arrays));
   for (const Unit& unit : place.layout.units()) {
     for (const Parameter& parameter : unit.parameters)
       header_.identity.emplace_back(parameter.name, shape_text(parameter));
@@ -110,14 +109,9 @@ std::optional<std::size_t> Checkpoints::newest() {
   on_first([&] {
     if (const auto all = steps(); !all.empty()) found = all.back() + 1;
   });
-  control_.broadcast(&found, &found, 1, DataType::uint64, 0);
+  control_.broadcast(found, 0);
   if (found == 0) return std::nullopt;
   return found - 1;
-}
-
-std::uint64_t Checkpoints::sum_of_all(std::uint64_t own) {
-  control_.all_reduce(&own, &own, 1, DataType::uint64);
-  return own;
 }
 
 Checkpoints::Start Checkpoints::start() {
@@ -180,7 +174,7 @@ Header Checkpoints::verified(std::size_t step) {
       });
     });
   });
-  sum = sum_of_all(sum);
+  control_.all_reduce(sum);
   together(control_, [&] { of(at(step), [&] { require_digest(read, sum); }); });
   return read.header;
 }
@@ -188,15 +182,11 @@ Header Checkpoints::verified(std::size_t step) {
 /// Fills this rank's shards. `arrays`: where the first array begins.
 void Checkpoints::load(std::size_t step, std::uint64_t arrays) {
   const File file = File::open(at(step));
-  for (const Range& range : strategy_.shards()) {
-    for (std::size_t array = 0; array < arrays_; ++array) {
-      const auto into = array_of(range, array);
-      const std::uint64_t place = array * place_.layout.size() + range.begin;
-      each_piece_of(into.size(), [&](std::size_t first, Out values) {
-        file.read_at(arrays + (place + first) * sizeof(float), std::as_writable_bytes(values));
-        place_.machine().write(values.data(), into.data() + first, values.size_bytes());
-      });
-    }
+  for (const Piece& piece : pieces_of(strategy_.shards(), place_.layout.size())) {
+    each_piece_of(piece.values.size(), [&](std::size_t first, Out values) {
+      file.read_at(arrays + (piece.place + first) * sizeof(float), std::as_writable_bytes(values));
+      place_.machine().write(values.data(), piece.values.data() + first, values.size_bytes());
+    });
   }
 }
 
@@ -212,7 +202,7 @@ void Checkpoints::save(const Position& position) {
     if (strategy_.writes_shards()) sum = write_shards(position.step, text.size());
   });
   reach("written");
-  sum = sum_of_all(sum);
+  control_.all_reduce(sum);
   on_first([&] { publish(header, sum); });
 }
 
@@ -231,18 +221,13 @@ void Checkpoints::begin(std::size_t step, const std::string& header) const {
 std::uint64_t Checkpoints::write_shards(std::size_t step, std::uint64_t arrays) {
   File file = File::open_to_write(at(step, unfinished));
   std::uint64_t sum = 0;
-  const auto shards = strategy_.shards();
-  for (std::size_t array = 0; array < arrays_; ++array) {
-    for (const Range& range : shards) {
-      const std::span<const float> from = array_of(range, array);
-      const std::uint64_t place = array * place_.layout.size() + range.begin;
-      each_piece_of(from.size(), [&](std::size_t first, Out values) {
-        place_.machine().read(from.data() + first, values.data(), values.size_bytes());
-        for (std::size_t i = 0; i < values.size(); ++i)
-          sum += element_digest(place + first + i, values[i]);
-        file.write_at(arrays + (place + first) * sizeof(float), std::as_bytes(values));
-      });
-    }
+  for (const Piece& piece : pieces_of(strategy_.shards(), place_.layout.size())) {
+    each_piece_of(piece.values.size(), [&](std::size_t first, Out values) {
+      const std::uint64_t place = piece.place + first;
+      place_.machine().read(piece.values.data() + first, values.data(), values.size_bytes());
+      for (std::size_t i = 0; i < values.size(); ++i) sum += element_digest(place + i, values[i]);
+      file.write_at(arrays + place * sizeof(float), std::as_bytes(values));
+    });
     reach("half written");
   }
   file.sync();

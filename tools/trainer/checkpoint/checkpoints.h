@@ -65,7 +65,6 @@ class Checkpoints {
   void begin(std::size_t step, const std::string& header) const;
   std::uint64_t write_shards(std::size_t step, std::uint64_t arrays);
   void publish(const Header& header, std::uint64_t sum) const;
-  std::uint64_t sum_of_all(std::uint64_t own);
   template <class Action>
   void on_first(Action action);
   void reach(const char* point) const {
@@ -76,8 +75,7 @@ class Checkpoints {
   Communicator& control_;
   Strategy& strategy_;
   const Workplace place_;
-  Header header_{};     ///< of this training
-  std::size_t arrays_;  ///< parameters and states
+  Header header_{};  ///< of this training
   Hook hook_;
 };
 

@@ -1,8 +1,10 @@
-// How the arrays of a flat model are moved: the parameters and the optimizer's states, by pieces.
+// How the arrays of a flat model are moved, by pieces: the parameters, then each of the optimizer's
+// states. A place counts through all arrays, one after the other.
 #pragma once
 
 #include <algorithm>
 #include <cstddef>
+#include <cstdint>
 #include <span>
 #include <vector>
 
@@ -10,9 +12,21 @@
 
 namespace rondo::train {
 
-/// Parameters are array 0, then the states.
-inline std::span<float> array_of(const Range& range, std::size_t array) {
-  return array == 0 ? range.parameters : range.states[array - 1];
+/// A run that a rank holds, in its machine's memory.
+struct Piece {
+  std::uint64_t place;
+  std::span<float> values;
+};
+
+/// Array by array. `size`: of the model.
+inline std::vector<Piece> pieces_of(const std::vector<Range>& shards, std::size_t size) {
+  std::vector<Piece> pieces;
+  for (const Range& shard : shards) pieces.push_back({shard.begin, shard.parameters});
+  for (std::size_t state = 0; !shards.empty() && state < shards[0].states.size(); ++state) {
+    for (const Range& shard : shards)
+      pieces.push_back({(state + 1) * size + shard.begin, shard.states[state]});
+  }
+  return pieces;
 }
 
 /// visit(first, values): moves `count` elements through a buffer, piece by piece.

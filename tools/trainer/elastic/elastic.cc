@@ -182,7 +182,7 @@ void Elastic::grow() {
 void Elastic::remember_processes() {
   const std::int32_t own = ::getpid();
   processes_.resize(static_cast<std::size_t>(world_.size()));
-  world_.all_gather(&own, processes_.data(), 1, DataType::int32);
+  world_.all_gather(own, processes_);
 }
 
 std::string Elastic::processes_text() const {

@@ -18,7 +18,7 @@ static_assert(std::is_trivially_copyable_v<Offer>);
 template <class Value>
 void broadcast(Communicator& world, std::vector<Value>& values, int root) {
   std::uint64_t count = values.size();
-  world.broadcast(&count, &count, 1, DataType::uint64, root);
+  world.broadcast(count, root);
   values.resize(count);
   world.broadcast(values.data(), values.data(), count * sizeof(Value), DataType::uint8, root);
 }
@@ -28,7 +28,7 @@ template <class Value>
 std::vector<Value> gather(Communicator& world, const std::vector<Value>& own) {
   std::vector<std::size_t> counts(static_cast<std::size_t>(world.size()));
   const std::uint64_t bytes = own.size() * sizeof(Value);
-  world.all_gather(&bytes, counts.data(), 1, DataType::uint64);
+  world.all_gather(bytes, counts);
   std::size_t sum = 0;
   for (const std::size_t count : counts) sum += count;
   std::vector<Value> all(sum / sizeof(Value));
@@ -39,8 +39,8 @@ std::vector<Value> gather(Communicator& world, const std::vector<Value>& own) {
 std::vector<Offer> offers_of(const Held& held, int rank) {
   std::vector<Offer> offers;
   for (const Held::Part& part : held.parts)
-    offers.push_back({held.position.step, static_cast<std::uint64_t>(rank), part.begin,
-                      part.begin + part.arrays.front().size()});
+    offers.push_back({held.position.step, static_cast<std::uint64_t>(rank), part.place,
+                      part.place + part.values.size()});
   return offers;
 }
 
@@ -60,13 +60,13 @@ std::vector<Offer> chain(std::vector<Offer> offers, std::size_t size) {
   return chosen;
 }
 
-/// What is common to a part of the model that travels and a rank's own shard.
-void copy_common(const Machine& machine, std::span<const float> values, std::size_t begin,
-                 std::span<float> shard, std::size_t shard_begin) {
-  const std::size_t from = std::max(begin, shard_begin);
-  const std::size_t to = std::min(begin + values.size(), shard_begin + shard.size());
+/// What is common to values that travel and a rank's own piece.
+void copy_common(const Machine& machine, std::span<const float> values, std::uint64_t place,
+                 const Piece& piece) {
+  const std::uint64_t from = std::max(place, piece.place);
+  const std::uint64_t to = std::min(place + values.size(), piece.place + piece.values.size());
   if (from >= to) return;
-  machine.write(values.data() + (from - begin), shard.data() + (from - shard_begin),
+  machine.write(values.data() + (from - place), piece.values.data() + (from - piece.place),
                 (to - from) * sizeof(float));
 }
 
@@ -74,47 +74,46 @@ void copy_common(const Machine& machine, std::span<const float> values, std::siz
 class Transfer {
  public:
   Transfer(Session& session, Communicator& world, const Held& held)
-      : session_(session), world_(world), held_(held), shards_(session.strategy().shards()) {}
+      : session_(session),
+        world_(world),
+        held_(held),
+        pieces_(pieces_of(session.strategy().shards(), session.layout().size())) {}
 
   void run(const std::vector<Offer>& chosen) {
     for (const Offer& offer : chosen) {
-      for (std::size_t array = 0; array <= session_.optimizer().states(); ++array)
-        each_piece_of(offer.end - offer.begin, [&](std::size_t first, std::span<float> values) {
-          piece(offer, array, offer.begin + first, values);
-        });
+      each_piece_of(offer.end - offer.begin, [&](std::size_t first, std::span<float> values) {
+        move(static_cast<int>(offer.rank), offer.begin + first, values);
+      });
     }
     session_.strategy().shards_changed();
     session_.strategy().settle();
   }
 
  private:
-  void piece(const Offer& offer, std::size_t array, std::size_t begin, std::span<float> values) {
-    const auto root = static_cast<int>(offer.rank);
-    if (root == world_.rank()) fill(array, begin, values);
-    world_.broadcast(values.data(), values.data(), values.size(), DataType::float32, root);
-    for (const Range& shard : shards_)
-      copy_common(session_.machine(), values, begin, array_of(shard, array), shard.begin);
+  void move(int root, std::uint64_t place, std::span<float> values) {
+    if (root == world_.rank()) fill(place, values);
+    world_.broadcast(values, root);
+    for (const Piece& piece : pieces_) copy_common(session_.machine(), values, place, piece);
   }
 
-  void fill(std::size_t array, std::size_t begin, std::span<float> values) const {
-    for (const Held::Part& part : held_.parts) {
-      const auto& own = part.arrays[array];
-      if (begin < part.begin || begin + values.size() > part.begin + own.size()) continue;
-      const auto from = own.begin() + static_cast<std::ptrdiff_t>(begin - part.begin);
-      std::copy_n(from, values.size(), values.begin());
+  void fill(std::uint64_t place, std::span<float> values) const {
+    for (const auto& [begin, own] : held_.parts) {
+      if (place < begin || place + values.size() > begin + own.size()) continue;
+      std::copy_n(own.begin() + static_cast<std::ptrdiff_t>(place - begin), values.size(),
+                  values.begin());
     }
   }
 
   Session& session_;
   Communicator& world_;
   const Held& held_;
-  std::vector<Range> shards_;
+  std::vector<Piece> pieces_;
 };
 
 /// Collective: the steps up to `last` by the lowest rank that has done them all.
 std::vector<StepRecord> common_steps(Communicator& world, const Held& held, std::size_t last) {
   int giver = held.position.step >= last ? world.rank() : world.size();
-  world.all_reduce(&giver, &giver, 1, DataType::int32, ReduceOperator::min);
+  world.all_reduce(giver, ReduceOperator::min);
   std::vector<StepRecord> steps = held.steps;
   std::erase_if(steps, [&](const StepRecord& step) { return step.step > last; });
   broadcast(world, steps, giver);
@@ -138,15 +137,10 @@ Held hold(Run& run) {
   Held held{.position = session.position(), .parts = {}, .steps = run.steps()};
   std::erase_if(held.steps, [&](const StepRecord& step) { return step.step > held.position.step; });
   if (!session.strategy().is_whole()) return held;
-  const std::size_t arrays = session.optimizer().states() + 1;
-  for (const Range& shard : session.strategy().shards_now()) {
-    Held::Part part{.begin = shard.begin, .arrays = {}};
-    for (std::size_t array = 0; array < arrays; ++array) {
-      const std::span<const float> from = array_of(shard, array);
-      auto& into = part.arrays.emplace_back(from.size());
-      session.machine().read(from.data(), into.data(), from.size_bytes());
-    }
-    held.parts.push_back(std::move(part));
+  for (const auto& [place, values] :
+       pieces_of(session.strategy().shards_now(), session.layout().size())) {
+    Held::Part& part = held.parts.emplace_back(place, std::vector<float>(values.size()));
+    session.machine().read(values.data(), part.values.data(), values.size_bytes());
   }
   return held;
 }
@@ -169,9 +163,10 @@ Restored restore(Run& run, const Held& held, const Options& options, Communicato
                  const std::string& lost, bool unfinished) {
   Session& session = run.session();
   std::uint64_t from = held.position.step;
-  world.all_reduce(&from, &from, 1, DataType::uint64, ReduceOperator::max);
+  world.all_reduce(from, ReduceOperator::max);
   const auto offers = gather(world, offers_of(held, world.rank()));
-  const auto chosen = newest_whole(offers, session.layout().size());
+  const std::size_t arrays = session.optimizer().states() + 1;
+  const auto chosen = newest_whole(offers, arrays * session.layout().size());
   if (!chosen.empty()) {
     Transfer(session, world, held).run(chosen);
     std::vector<Position> position{held.position};

@@ -20,8 +20,8 @@ namespace rondo::train {
 /// One rank's part of a training. Owns its values.
 struct Held {
   struct Part {
-    std::size_t begin = 0;                     ///< in the flat model
-    std::vector<std::vector<float>> arrays{};  ///< the parameters, then each of the states
+    std::uint64_t place = 0;  ///< see checkpoint/pieces.h
+    std::vector<float> values{};
   };
   Position position{};
   std::vector<Part> parts{};  ///< none if the optimizer was in the middle of a step
@@ -31,7 +31,7 @@ struct Held {
 /// Local; works after a failure, too.
 Held hold(Run& run);
 
-/// A part that a rank holds. Equal for all ranks once they have told each other.
+/// A part that a rank holds, by its places. Equal for all ranks once they have told each other.
 struct Offer {
   std::uint64_t step = 0;
   std::uint64_t rank = 0;
@@ -41,7 +41,7 @@ struct Offer {
   friend bool operator==(const Offer&, const Offer&) = default;
 };
 
-/// The parts, in order and without overlap, that make a model of `size` elements at the newest step
+/// The parts, in order and without overlap, that make the places below `size` at the newest step
 /// at which there are enough of them. Of ranks that have the same the lowest gives it. Empty: there
 /// is no such step.
 std::vector<Offer> newest_whole(std::span<const Offer> offers, std::size_t size);

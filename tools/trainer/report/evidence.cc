@@ -42,10 +42,8 @@ void add_seconds(Communicator& world, const std::vector<StepRecord>& steps, Evid
     compute.push_back(seconds_in(steps[step], {Phase::forward, Phase::backward, Phase::optimizer}));
     exposed.push_back(seconds_in(steps[step], {Phase::communication}));
   }
-  world.all_reduce(compute.data(), compute.data(), compute.size(), DataType::float64,
-                   ReduceOperator::max);
-  world.all_reduce(exposed.data(), exposed.data(), exposed.size(), DataType::float64,
-                   ReduceOperator::min);
+  world.all_reduce(compute, ReduceOperator::max);
+  world.all_reduce(exposed, ReduceOperator::min);
   evidence.step = median(std::move(whole));
   evidence.compute = median(std::move(compute));
   evidence.exposed = median(std::move(exposed));
@@ -126,7 +124,7 @@ double communication_alone(Communicator& world, const Machine& machine, const Ev
     for (std::size_t i = 0; i < passes.reductions; ++i) pass(passes.reducing, traits.gradient_wire);
     double seconds =
         std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
-    world.all_reduce(&seconds, &seconds, 1, DataType::float64, ReduceOperator::max);
+    world.all_reduce(seconds, ReduceOperator::max);
     all += seconds;
     if (attempt == 0) continue;  // connects, and takes pages
     least = attempt == 1 ? seconds : std::min(least, seconds);
@@ -171,13 +169,13 @@ Evidence evidence_of(Session& session, Communicator& world, const Options& optio
                  evidence);
   std::array<double, 2> sums{static_cast<double>(sent.payload_bytes),
                              static_cast<double>(sent.messages)};
-  world.all_reduce(sums.data(), sums.data(), sums.size(), DataType::float64);
+  world.all_reduce(sums);
   const double turns = static_cast<double>(world.size()) * static_cast<double>(steps.size());
   evidence.payload = sums[0] / turns;
   evidence.messages = sums[1] / turns;
   for (const Use use : {Use::parameters, Use::gradients, Use::optimizer, Use::master})
     evidence.state += static_cast<double>(session.memory().peak(use));
-  world.all_reduce(&evidence.state, &evidence.state, 1, DataType::float64, ReduceOperator::max);
+  world.all_reduce(evidence.state, ReduceOperator::max);
   evidence.steps = steps.size();
   evidence.skipped = static_cast<std::size_t>(
       std::ranges::count_if(steps, [](const StepRecord& step) { return step.skipped; }));
@@ -191,7 +189,7 @@ bool on_several_hosts(Communicator& world) {
   const std::string own = host_name();
   const std::uint64_t number = fingerprint(std::as_bytes(std::span(own)));
   std::vector<std::uint64_t> all(static_cast<std::size_t>(world.size()));
-  world.all_gather(&number, all.data(), 1, DataType::uint64);
+  world.all_gather(number, all);
   return std::ranges::any_of(all, [&](std::uint64_t one) { return one != all[0]; });
 }
 

@@ -133,7 +133,7 @@ void Strategy::start(std::uint64_t seed) {
     if (world_.rank() == 0) start_values(row, seed, values);
     {
       const auto scope = place_.watch.in(Phase::communication);
-      world_.broadcast(values.data(), values.data(), values.size(), DataType::float32, 0);
+      world_.broadcast(values, 0);
     }
     adopt(unit, values);
   }
@@ -168,7 +168,7 @@ StepOutcome Strategy::step(const StepRequest& request) {
   double squares = sum_of_squared_gradients();
   if (info_.shards_state) {
     const auto waiting = place_.watch.in(Phase::communication);
-    scalars_.all_reduce(&squares, &squares, 1, DataType::float64);
+    scalars_.all_reduce(squares);
   }
   const double norm = std::sqrt(squares) * request.step.gradient_scale;
   if (request.skip_bad && !std::isfinite(norm)) return {norm, true};
@@ -284,7 +284,7 @@ void check_replicas(Communicator& world, const Workplace& place, Strategy& strat
   }
   const auto ranks = static_cast<std::size_t>(world.size());
   std::vector<std::uint64_t> all(own.size() * ranks);
-  world.all_gather(own.data(), all.data(), own.size(), DataType::uint64);
+  world.all_gather(own, all);
   for (std::size_t i = 0; i < all.size(); ++i) {
     const std::size_t tensor = i / ranks;
     const std::size_t rank = i % ranks;
