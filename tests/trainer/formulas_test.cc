@@ -2,6 +2,7 @@
 // other.
 #include "tools/trainer/report/formulas.h"
 
+#include <array>
 #include <sstream>
 
 #include "algorithms/table.h"
@@ -11,6 +12,7 @@
 #include "tests/catch.h"
 #include "tests/tools/rondorun/support/process.h"
 #include "tests/trainer/train.h"
+#include "tools/rondo/calibrate/profile.h"
 #include "tools/trainer/report/validation.h"
 
 using namespace rondo;
@@ -137,54 +139,56 @@ TEST_CASE("what algorithms cost is what their schedules do, and what their cost 
   CHECK(find_call_cost(Collective::all_gather, "double_tree") == nullptr);
 }
 
+namespace {
+
+/// Of `ranks` ranks, with these samples: bytes, seconds of an exchange, and of one that combines.
+tool::LinkProfile link_of(int ranks, int hosts, double alpha,
+                          const std::vector<std::array<double, 3>>& samples) {
+  tool::LinkProfile link{.transport = "tcp", .ranks = ranks, .cores = ranks, .hosts = hosts};
+  link.alpha.median = alpha;
+  for (const auto& [bytes, exchange, combining] : samples) {
+    link.exchange.push_back({bytes, {0, exchange, 0}});
+    link.combining.push_back({bytes, {0, combining, 0}});
+  }
+  return link;
+}
+
+}  // namespace
+
 TEST_CASE("a profile gives a link's rate and constants, and is refused in words where it is none") {
   const rondo::test::TemporaryFolder folder;
   const std::string path = folder / "profile.json";
-  const auto profile = [&](const std::string& links) {
-    rondo::test::write_file(
-        path,
-        R"({"schema": 3, "date": "today", "machine": {"cpu": "one", "cores": 2}, "links": [)" +
-            links + "]}");
+  const auto profile = [&](const std::vector<tool::LinkProfile>& links) {
+    tool::write_profile({.machine = {"one", 2}, .date = "today", .links = links}, path);
   };
-  profile(R"({"transport": "tcp", "ranks": 2, "hosts": 1, "alpha": {"median": 1e-6}, "exchange": [
-      {"bytes": 1000, "seconds": {"median": 2e-6}},
-      {"bytes": 1000000, "seconds": {"median": 1.002e-3}}], "combining": [
-      {"bytes": 1000, "seconds": {"median": 3e-6}},
-      {"bytes": 1000000, "seconds": {"median": 3.002e-3}}]})");
-  const Route tcp_of_four{"tcp", 4};
-  const Link link = read_link(path, tcp_of_four, 800'000);
+  profile({link_of(2, 1, 1e-6, {{1000, 2e-6, 3e-6}, {1e6, 1.002e-3, 3.002e-3}})});
+  const Link link = read_link(path, {"tcp", 4}, 1e6);
   CHECK(link.rate == Approx(1e6 / 1.002e-3));
   CHECK(link.alpha == Approx(1e-6));
   CHECK(link.beta == Approx(1e-9));
   CHECK(link.gamma == Approx(2e-9));
   CHECK(link.words == "tcp between 2 ranks; one, 2 cores, today");
-  CHECK_THROWS_WITH(read_link(path, {"shm", 2}, 1), Catch::Contains("nothing about the transport"));
-  CHECK_THROWS_WITH(read_link(path, {"tcp", 4, true}, 1),
-                    Catch::Contains("'tcp' between ranks on several hosts") &&
-                        Catch::Contains("under a launcher"));
-  profile(R"({"transport": "tcp", "ranks": 4, "hosts": 4, "alpha": {"median": 0}, "exchange": [
-      {"bytes": 1000, "seconds": {"median": 1.5e-5}}], "combining": [
-      {"bytes": 1000, "seconds": {"median": 1.5e-5}}]})");
+  CHECK_THROWS_WITH(read_link(path, {"shm", 2}, 1), Catch::Contains("has nothing about 'shm'"));
+  CHECK_THROWS_WITH(
+      read_link(path, {"tcp", 4, true}, 1),
+      Catch::Contains("ranks on several hosts") && Catch::Contains("under a launcher"));
+  profile({link_of(4, 4, 0, {{1000, 1.5e-5, 1.5e-5}})});
   CHECK(read_link(path, {"tcp", 2, true}, 1000).beta == Approx(1e-8));
   CHECK_THAT(read_link(path, {"tcp", 2, true}, 1000).words,
              Catch::StartsWith("tcp between 4 hosts"));
-  CHECK_THROWS_WITH(read_link(path, tcp_of_four, 1), Catch::Contains("on one host"));
-  profile("{}");
-  CHECK_THROWS_WITH(read_link(path, {"tcp", 2}, 1), Catch::Contains("is no profile"));
+  CHECK_THROWS_WITH(read_link(path, {"tcp", 4}, 1), Catch::Contains("on one host"));
   // With four ranks an exchange of 1000 bytes sends 1500. The call's size decides, not the bytes
-  // sent.
-  profile(R"({"transport": "tcp", "ranks": 4, "hosts": 1, "alpha": {"median": 0}, "exchange": [
-      {"bytes": 1000, "seconds": {"median": 1.5e-6}},
-      {"bytes": 2000, "seconds": {"median": 6e-6}}], "combining": [
-      {"bytes": 1000, "seconds": {"median": 3e-6}},
-      {"bytes": 2000, "seconds": {"median": 6e-6}}]})");
-  const Link four = read_link(path, tcp_of_four, 1450);
-  CHECK(four.beta == Approx(2e-9));
-  CHECK(four.gamma == 0);
-  CHECK(read_link(path, tcp_of_four, 1400).gamma == Approx(1e-9));
-  rondo::test::write_file(path, R"({"schema": 1, "links": []})");
-  CHECK_THROWS_WITH(read_link(path, {"tcp", 2}, 1),
-                    Catch::Contains("its schema is 1, this rondo-train reads 3"));
+  // sent. Ranks that share cores combine one after the other.
+  auto four = link_of(4, 1, 0, {{1000, 1.5e-6, 3e-6}, {2000, 6e-6, 6e-6}});
+  profile({four});
+  CHECK(read_link(path, {"tcp", 4}, 2000).beta == Approx(2e-9));
+  CHECK(read_link(path, {"tcp", 4}, 2000).gamma == 0);
+  CHECK(read_link(path, {"tcp", 4}, 1000).gamma == Approx(1e-9));
+  four.cores = 2;
+  profile({four});
+  CHECK(read_link(path, {"tcp", 4}, 1000).gamma == Approx(1e-9));
+  profile({link_of(2, 1, 0, {{1000, 0, 0}})});
+  CHECK_THROWS_WITH(read_link(path, {"tcp", 2}, 1000), Catch::Contains("its samples are no times"));
   rondo::test::write_file(path, "{");
   CHECK_THROWS_WITH(read_link(path, {"tcp", 2}, 1), Catch::Contains("rondo calibrate --output"));
 }

@@ -102,8 +102,7 @@ TEST_CASE("what cannot be trained is refused on every rank together, in the same
               o.prompt = "The f\xc3\xb6x";
             },
             "the text has no '\xc3\xb6', so the model does not know it"},
-           {[](O& o) { o.profile = "/nowhere/profile.json"; },
-            "there is no such file, or it is not"},
+           {[](O& o) { o.profile = "/nowhere/profile.json"; }, "there is no such file to read"},
            {[](O& o) { o.log = "/nowhere/log.csv"; }, "cannot write /nowhere/log.csv"},
            {[](O& o) { o.batch = std::numeric_limits<std::size_t>::max(); },
             "count from 1, to at most"},

@@ -21,8 +21,8 @@ struct Route {
 };
 
 /// Takes the profile's entry for the transport, on one host or on several, with the nearest number
-/// of ranks. From it takes the sample with the size nearest to `bytes`, the whole vector of a call.
-/// Throws Error{invalid_argument} that names the file, what is wrong and how to make another.
+/// of ranks. `bytes`: the whole vector of a call. Throws Error{invalid_argument} that names the file,
+/// what is wrong and how to make another.
 Link read_link(const std::string& path, const Route& route, double bytes);
 
 }  // namespace rondo::train
