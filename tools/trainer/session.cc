@@ -8,8 +8,7 @@
 #include "tools/trainer/agreement.h"
 #include "tools/trainer/data/random.h"
 #include "tools/trainer/device/device.h"
-#include "tools/trainer/refuse.h"
-#include "tools/trainer/report/print.h"
+#include "tools/trainer/words.h"
 
 namespace rondo::train {
 namespace {
@@ -137,7 +136,7 @@ void Session::check_prompt() const {
   if (options_.sample == 0 || begin == std::string::npos) return;
   std::size_t end = begin + 1;  // with the rest of a character of UTF-8
   while (end < prompt.size() && (static_cast<unsigned char>(prompt[end]) & 0xc0U) == 0x80) ++end;
-  refuse("--prompt: the text has no " + readable(prompt.substr(begin, end - begin)) +
+  reject("--prompt: the text has no " + readable(prompt.substr(begin, end - begin)) +
              ", so the model does not know it",
          "characters of the text: " + readable(text_.characters()));
 }
@@ -299,7 +298,7 @@ std::string Session::staleness_words() {
   control_.all_reduce(longest, ReduceOperator::max);
   const double mean =
       static_cast<double>(sums[1]) / static_cast<double>(std::max<std::uint64_t>(sums[0], 1));
-  return print(
+  return format(
       "%s: ranks took %llu changes of peers, stale by %.2f steps on average, by %llu at most",
       strategy_->name().c_str(), static_cast<unsigned long long>(sums[0]), mean,
       static_cast<unsigned long long>(longest));

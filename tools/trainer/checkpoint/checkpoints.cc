@@ -15,8 +15,7 @@
 #include "tools/trainer/agreement.h"
 #include "tools/trainer/checkpoint/pieces.h"
 #include "tools/trainer/math/math.h"
-#include "tools/trainer/refuse.h"
-#include "tools/trainer/report/print.h"
+#include "tools/trainer/words.h"
 
 namespace rondo::train {
 namespace {
@@ -77,7 +76,7 @@ Checkpoints::Checkpoints(CheckpointOptions options, Communicator& control, Strat
 }
 
 std::filesystem::path Checkpoints::at(std::size_t step, const char* ending) const {
-  return std::filesystem::path(options_.folder) / (print("%s%08zu", step_prefix, step) + ending);
+  return std::filesystem::path(options_.folder) / (format("%s%08zu", step_prefix, step) + ending);
 }
 
 /// Ascending. None where the folder does not exist.

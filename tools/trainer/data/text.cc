@@ -6,13 +6,12 @@
 #include <numeric>
 
 #include "tools/trainer/data/random.h"
-#include "tools/trainer/refuse.h"
-#include "tools/trainer/report/print.h"
+#include "tools/trainer/words.h"
 
 namespace rondo::train {
 
 Text::Text(const std::string& text, std::size_t block) : block_(block) {
-  if (block == 0) refuse("blocks of 0 characters hold nothing", "--block 64");
+  if (block == 0) reject("blocks of 0 characters hold nothing", "--block 64");
   std::array<bool, 256> seen{};
   for (const char character : text) seen[static_cast<unsigned char>(character)] = true;
   for (std::size_t byte = 0; byte < seen.size(); ++byte) {
@@ -26,7 +25,7 @@ Text::Text(const std::string& text, std::size_t block) : block_(block) {
   print_ = mix(train::fingerprint(std::as_bytes(std::span(text))), block);
   for (const Part part : {Part::training, Part::validation}) {
     if (samples(part) > 0) continue;
-    refuse("the text of " + std::to_string(text.size()) + " characters is too short: its " +
+    reject("the text of " + std::to_string(text.size()) + " characters is too short: its " +
                (part == Part::training ? "first nine tenths" : "last tenth") +
                " must hold a block of " + std::to_string(block) + " and one more",
            "a longer text or a smaller --block");
@@ -58,7 +57,7 @@ std::string readable(const std::string& text) {
     if (character == '\n') {
       words += "\\n";
     } else if (byte < ' ' || byte == 0x7f) {
-      words += print("\\x%02x", byte);
+      words += format("\\x%02x", byte);
     } else {
       words += character;
     }
@@ -74,12 +73,12 @@ std::string read_text(const std::string& path) {
   std::ifstream file;
   if (whole) file.open(path, std::ios::binary);
   if (!whole || !file) {
-    refuse("cannot read the text " + path,
+    reject("cannot read the text " + path,
            "a file that is there, whole, for each rank on every host, or no --data for the "
            "built-in text");
   }
   std::string text{std::istreambuf_iterator<char>(file), {}};
-  if (text.empty()) refuse("the text " + path + " is empty", "a file with some 10,000 characters");
+  if (text.empty()) reject("the text " + path + " is empty", "a file with some 10,000 characters");
   return text;
 }
 

@@ -8,7 +8,7 @@
 #include "core/settings/settings.h"
 #include "tools/trainer/agreement.h"
 #include "tools/trainer/data/random.h"
-#include "tools/trainer/report/print.h"
+#include "tools/trainer/words.h"
 
 namespace rondo::train {
 namespace {
@@ -198,7 +198,7 @@ void Elastic::say(const std::string& what, Clock::time_point since) {
     text += "went back from step " + std::to_string(restored_.from) + " to step " +
             std::to_string(restored_.step) + "; ";
   text += ranks_text(world_.size()) + (world_.size() == 1 ? " goes" : " go") + " on from step " +
-          std::to_string(restored_.step) + print(" after %.2f s", seconds);
+          std::to_string(restored_.step) + format(" after %.2f s", seconds);
   run_->say(text);
 }
 

@@ -15,7 +15,7 @@
 #include "core/base/unique_fd.h"
 #include "tools/trainer/checkpoint/file.h"
 #include "tools/trainer/report/evidence.h"
-#include "tools/trainer/report/print.h"
+#include "tools/trainer/words.h"
 
 namespace rondo::train {
 namespace {
@@ -93,7 +93,7 @@ struct Applicant {
 
 std::string hex(const UniqueId& id) {
   std::string text;
-  for (const char byte : id.bytes) text += print("%02x", static_cast<unsigned char>(byte));
+  for (const char byte : id.bytes) text += format("%02x", static_cast<unsigned char>(byte));
   return text;
 }
 
@@ -129,7 +129,7 @@ Request::Request(const std::string& folder, const Candidate& candidate) {
   make_folder(folder);
   request_ =
       fs::path(folder) /
-      (print("join-%016llx", static_cast<unsigned long long>(random_number())) + request_ending);
+      (format("join-%016llx", static_cast<unsigned long long>(random_number())) + request_ending);
   ticket_ = ticket_of(request_);
   write_privately(request_, Applicant::own(candidate).text());
 }
@@ -148,7 +148,7 @@ Ticket Request::wait(std::chrono::milliseconds longest) {
   }
   throw Error(ErrorCode::timeout,
               "no training answered in " + request_.parent_path().string() + " within " +
-                  print("%.0f s", std::chrono::duration<double>(longest).count()),
+                  format("%.0f s", std::chrono::duration<double>(longest).count()),
               {.remedy = "the --checkpoint folder of a rondo-train --elastic that is running, or a "
                          "longer RONDO_BOOTSTRAP_TIMEOUT"});
 }

@@ -6,9 +6,8 @@
 #include <algorithm>
 
 #include "tools/trainer/agreement.h"
-#include "tools/trainer/refuse.h"
-#include "tools/trainer/report/print.h"
 #include "tools/trainer/strategy/strategy.h"
+#include "tools/trainer/words.h"
 
 namespace rondo::train {
 namespace {
@@ -19,7 +18,7 @@ constexpr const char* room_remedy =
 
 std::string size_text(std::uint64_t bytes) {
   const double mebibytes = static_cast<double>(bytes) / 1048576;
-  return mebibytes < 1024 ? print("%.2f MiB", mebibytes) : print("%.2f GiB", mebibytes / 1024);
+  return mebibytes < 1024 ? format("%.2f MiB", mebibytes) : format("%.2f GiB", mebibytes / 1024);
 }
 
 /// Counts of bytes must not overflow. A training that comes near that is too large for any machine.
@@ -29,7 +28,7 @@ void check_sizes(const ModelOptions& model, std::size_t rows) {
       std::max(4 * static_cast<double>(model.width),
                static_cast<double>(model.heads) * static_cast<double>(model.inputs));
   if (tokens * widest * static_cast<double>(model.layers + 1) < 0x1p56) return;
-  refuse("a batch of " + std::to_string(rows) + " samples a rank is too large with this model",
+  reject("a batch of " + std::to_string(rows) + " samples a rank is too large with this model",
          "a smaller --batch, --block, --width or --layers, or a larger --accumulate");
 }
 
@@ -110,10 +109,10 @@ void require_room(const std::vector<Wish>& wishes, const Plan& plan, const std::
     }
     if (wanted <= available) continue;
     throw AgreedError(ErrorCode::out_of_memory,
-                      print("%zu parameters: this training takes ", plan.parameters) +
+                      format("%zu parameters: this training takes ", plan.parameters) +
                           plan.words() + ", " + size_text(wanted) +
-                          print(" for %d rank%s ", ranks, ranks == 1 ? "" : "s") + where +
-                          print(" %zu, and ", first) + size_text(available) + " are free there",
+                          format(" for %d rank%s ", ranks, ranks == 1 ? "" : "s") + where +
+                          format(" %zu, and ", first) + size_text(available) + " are free there",
                       {.remedy = room_remedy});
   }
 }

@@ -3,8 +3,8 @@
 #include <algorithm>
 
 #include "tools/trainer/data/random.h"
-#include "tools/trainer/refuse.h"
 #include "tools/trainer/strategy/strategy.h"
+#include "tools/trainer/words.h"
 
 namespace rondo::train {
 namespace {

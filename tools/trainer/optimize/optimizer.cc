@@ -5,7 +5,7 @@
 #include <numbers>
 
 #include "tools/trainer/machine/machine.h"
-#include "tools/trainer/refuse.h"
+#include "tools/trainer/words.h"
 
 namespace rondo::train {
 namespace {

@@ -6,9 +6,8 @@
 #include <utility>
 
 #include "core/schedule/formula.h"
-#include "tools/trainer/refuse.h"
-#include "tools/trainer/report/print.h"
 #include "tools/trainer/strategy/workplace.h"
+#include "tools/trainer/words.h"
 
 namespace rondo::train {
 namespace {
@@ -52,7 +51,7 @@ const StrategyInfo& row_of(std::string_view strategy) {
   const auto rows = strategies();
   const auto row = std::ranges::find(rows, strategy, &StrategyInfo::name);
   if (row != rows.end()) return *row;
-  refuse("there is no formula for the strategy '" + std::string(strategy) + "'",
+  reject("there is no formula for the strategy '" + std::string(strategy) + "'",
          "one of ddp, zero1, zero2, zero3");
 }
 
@@ -187,7 +186,7 @@ std::string cost_line_words(std::string_view strategy, const Traits& traits) {
   if (calls.are_rings()) return "";
   return calls.each("", [&](const char* kind, const CallCost& call) {
     const auto part = [&](Term term) {
-      return std::string(call.*term) + print(" = %.4g", calls.value(call, term));
+      return std::string(call.*term) + format(" = %.4g", calls.value(call, term));
     };
     return std::string(kind) + " by " + std::string(call.algorithm) + ": rounds " +
            part(&CallCost::rounds) + "; its busiest rank sends " + part(&CallCost::most_sent) +

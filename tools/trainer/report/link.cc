@@ -3,7 +3,7 @@
 #include <cmath>
 
 #include "tools/rondo/calibrate/profile.h"
-#include "tools/trainer/refuse.h"
+#include "tools/trainer/words.h"
 
 namespace rondo::train {
 
@@ -11,7 +11,7 @@ Link read_link(const std::string& path, const Route& route, double bytes) {
   const tool::Profile profile = tool::read_profile(path);
   const std::string make = "`rondo calibrate --output " + path + "` ";
   if (profile.apart() != route.apart) {
-    refuse("--profile " + path + ": it has nothing about ranks on " +
+    reject("--profile " + path + ": it has nothing about ranks on " +
                (route.apart ? "several hosts" : "one host"),
            make + (route.apart ? "under a launcher, one rank on each host, makes one"
                                : "without a launcher makes one in half a minute"));
@@ -20,7 +20,7 @@ Link read_link(const std::string& path, const Route& route, double bytes) {
   const double sent = 2.0 * (link.ranks - 1) / link.ranks;  // by a rank in an exchange, in bytes
   const double rate = sent / tool::seconds_a_byte(link.exchange, bytes, 0);
   if (!std::isfinite(rate))
-    refuse("--profile " + path + ": its samples are no times", make + "makes one");
+    reject("--profile " + path + ": its samples are no times", make + "makes one");
   return {.rate = rate,
           .alpha = link.alpha.median,
           .beta = link.beta(bytes),

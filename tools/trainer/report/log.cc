@@ -12,7 +12,7 @@
 #include <sstream>
 #include <utility>
 
-#include "tools/trainer/refuse.h"
+#include "tools/trainer/words.h"
 
 namespace rondo::train {
 namespace {
@@ -124,7 +124,7 @@ std::vector<std::string> StepLog::kept() const {
   if (resumed_ == 0 || !std::filesystem::exists(path_)) return {};
   auto rows = rows_of(read_whole(path_));
   if (rows) return std::move(*rows);
-  refuse("--log " + path_ + " is no log that a resumed run could go on with",
+  reject("--log " + path_ + " is no log that a resumed run could go on with",
          "another --log, or delete that file");
 }
 

@@ -5,7 +5,7 @@
 
 #include "tools/plot/svg.h"
 #include "tools/trainer/report/log.h"
-#include "tools/trainer/report/print.h"
+#include "tools/trainer/words.h"
 
 namespace rondo::train {
 namespace {
@@ -31,7 +31,7 @@ plot::Scale axis(plot::Svg& svg, double top, double bottom, double high, std::st
   for (int i = 0; i <= 4; ++i) {
     const double y = scale.at(i * tick);
     svg.line({left, y}, {right, y}, "#8884");
-    svg.text({left - 8, y + 4}, print("%.4g", i * tick), "end");
+    svg.text({left - 8, y + 4}, format("%.4g", i * tick), "end");
   }
   return scale;
 }

@@ -4,7 +4,7 @@
 #include <ostream>
 #include <utility>
 
-#include "tools/trainer/report/print.h"
+#include "tools/trainer/words.h"
 
 namespace rondo::train {
 namespace {
@@ -43,15 +43,15 @@ std::string bar(double share) {
 std::string clock_text(double seconds) {
   const auto whole = static_cast<long>(seconds + 0.5);
   if (whole >= 3600) {
-    return print("%ld:%02ld:%02ld", whole / 3600, whole / 60 % 60, whole % 60);
+    return format("%ld:%02ld:%02ld", whole / 3600, whole / 60 % 60, whole % 60);
   }
-  return print("%ld:%02ld", whole / 60, whole % 60);
+  return format("%ld:%02ld", whole / 60, whole % 60);
 }
 
 std::string count_text(double count) {
-  if (count >= 1e6) return print("%.1fM", count / 1e6);
-  if (count >= 1e3) return print("%.1fk", count / 1e3);
-  return print("%.0f", count);
+  if (count >= 1e6) return format("%.1fM", count / 1e6);
+  if (count >= 1e3) return format("%.1fk", count / 1e3);
+  return format("%.0f", count);
 }
 
 Progress::Progress(std::ostream& out, ProgressStyle style, RunRecord run, std::size_t columns)
@@ -75,15 +75,15 @@ std::string Progress::line(const std::vector<StepRecord>& steps, bool with_bar) 
   const auto done = static_cast<double>(now.step);
   const double each = total_seconds(steps) / static_cast<double>(steps.size());
   const Share recent(run_, steps, std::max<std::size_t>(run_.steps / 20, 1));
-  std::string text = print("step %*zu/%zu", static_cast<int>(std::to_string(run_.steps).size()),
-                           now.step, run_.steps);
+  std::string text = format("step %*zu/%zu", static_cast<int>(std::to_string(run_.steps).size()),
+                            now.step, run_.steps);
   if (with_bar) text += bar(done / static_cast<double>(run_.steps));
-  text += print("  loss %.4f", now.loss);
+  text += format("  loss %.4f", now.loss);
   const auto measured = std::find_if(steps.rbegin(), steps.rend(),
                                      [](const StepRecord& step) { return bool(step.validation); });
-  if (measured != steps.rend()) text += print("  validation %.4f", *measured->validation);
+  if (measured != steps.rend()) text += format("  validation %.4f", *measured->validation);
   text += "  " + count_text(recent.targets_per_second) +
-          print(" tokens/s  communication %.1f %%", 100 * recent.communication);
+          format(" tokens/s  communication %.1f %%", 100 * recent.communication);
   if (now.skipped) text += "  skipped: fp16 overflow";
   return text + "  " + clock_text(each * (static_cast<double>(run_.steps) - done)) + " to go";
 }
@@ -112,24 +112,26 @@ void Progress::finish(const std::vector<StepRecord>& steps, const Ledger& memory
   }
   const double seconds = total_seconds(steps);
   const Share all(run_, steps, steps.size());
-  out_ << "\nloss " << print("%.4f", steps.front().loss) << " -> "
-       << print("%.4f", steps.back().loss) << " in " << clock_text(seconds) << ", "
+  out_ << "\nloss " << format("%.4f", steps.front().loss) << " -> "
+       << format("%.4f", steps.back().loss) << " in " << clock_text(seconds) << ", "
        << count_text(all.targets_per_second) << " tokens/s, "
-       << print("%.1f GFLOP/s\n",
-                run_.operations_per_step * 1e-9 * static_cast<double>(steps.size()) / seconds);
+       << format("%.1f GFLOP/s\n",
+                 run_.operations_per_step * 1e-9 * static_cast<double>(steps.size()) / seconds);
   out_ << "time a step, rank 0 (ms):";
   for (std::size_t phase = 0; phase < phase_names.size(); ++phase) {
     double sum = 0;
     for (const StepRecord& step : steps) sum += step.phases[phase];
     out_ << "  " << phase_names[phase]
-         << print(" %.2f", 1e3 * sum / static_cast<double>(steps.size()));
+         << format(" %.2f", 1e3 * sum / static_cast<double>(steps.size()));
   }
   out_ << "\nmemory a rank (MiB):";
   for (const UseInfo& row : uses) {
     if (memory.peak(row.use) == 0) continue;
-    out_ << "  " << row.name << print(" %.2f", static_cast<double>(memory.peak(row.use)) / 1048576);
+    out_ << "  " << row.name
+         << format(" %.2f", static_cast<double>(memory.peak(row.use)) / 1048576);
   }
-  out_ << print("  at most %.2f in all", static_cast<double>(memory.peak()) / 1048576) << std::endl;
+  out_ << format("  at most %.2f in all", static_cast<double>(memory.peak()) / 1048576)
+       << std::endl;
 }
 
 }  // namespace rondo::train

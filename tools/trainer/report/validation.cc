@@ -4,7 +4,7 @@
 #include <cmath>
 
 #include "tools/trainer/agreement.h"
-#include "tools/trainer/report/print.h"
+#include "tools/trainer/words.h"
 
 namespace rondo::train {
 namespace {
@@ -15,7 +15,7 @@ constexpr double nothing_promised = -1;
 
 /// Five digits; from 100000 on, as for bytes, a whole number without an exponent.
 std::string number(double value) {
-  return value >= 1e5 ? print("%.0f", value) : print("%.5g", value);
+  return value >= 1e5 ? format("%.0f", value) : format("%.5g", value);
 }
 
 /// What a profile predicts for the communication alone.
@@ -42,8 +42,8 @@ bool counts_messages(const Evidence& evidence) {
 std::string notes(const Evidence& evidence) {
   std::string words;
   if (evidence.skipped > 0)
-    words = print("%zu of %zu steps were skipped (fp16 overflowed); formulas are of steps taken\n",
-                  evidence.skipped, evidence.steps);
+    words = format("%zu of %zu steps were skipped (fp16 overflowed); formulas are of steps taken\n",
+                   evidence.skipped, evidence.steps);
   if (evidence.traits.ranks == 1) return words;
   if (!counts_messages(evidence)) {
     words += "payload and messages are not counted: the data went from GPU to GPU\n";
@@ -60,7 +60,7 @@ std::string notes(const Evidence& evidence) {
     words += "link: " + evidence.link.words + "\n";
   } else if (evidence.alone > 0) {
     const double bytes = bytes_a_step(evidence.strategy, evidence.traits).value;
-    words += print("busbw %.4g GB/s; ", 1e-9 * bytes / evidence.alone) +
+    words += format("busbw %.4g GB/s; ", 1e-9 * bytes / evidence.alone) +
              "what the link carries: `rondo calibrate --output FILE`, then --profile FILE\n";
   }
   return words + cost_line_words(evidence.strategy, evidence.traits);
@@ -112,15 +112,16 @@ std::vector<ValidationRow> validation_rows(const Evidence& evidence) {
 }
 
 std::string validation_text(const Evidence& evidence) {
-  std::string text = print("\nformulas of %s: P = %d, %zu parameters", evidence.strategy.c_str(),
-                           evidence.traits.ranks, evidence.traits.parameters);
-  if (evidence.traits.padding > 0) text += print(" + %zu padding", evidence.traits.padding);
-  text += print(", A = %zu, f = (P-1)/P\n%-18s %-38s %14s %14s %-5s %9s\n",
-                evidence.traits.micro_steps, "what", "formula", "predicted", "measured", "", "off");
+  std::string text = format("\nformulas of %s: P = %d, %zu parameters", evidence.strategy.c_str(),
+                            evidence.traits.ranks, evidence.traits.parameters);
+  if (evidence.traits.padding > 0) text += format(" + %zu padding", evidence.traits.padding);
+  text +=
+      format(", A = %zu, f = (P-1)/P\n%-18s %-38s %14s %14s %-5s %9s\n",
+             evidence.traits.micro_steps, "what", "formula", "predicted", "measured", "", "off");
   for (const ValidationRow& row : validation_rows(evidence)) {
-    text += print("%-18s %-38s %14s %14s %-5s %+8.2f%%", row.what.c_str(), row.formula.c_str(),
-                  number(row.predicted).c_str(), number(row.measured).c_str(), row.unit.c_str(),
-                  row.difference());
+    text += format("%-18s %-38s %14s %14s %-5s %+8.2f%%", row.what.c_str(), row.formula.c_str(),
+                   number(row.predicted).c_str(), number(row.measured).c_str(), row.unit.c_str(),
+                   row.difference());
     text += row.limit < 0 ? "\n" : row.within() ? "  within\n" : "  OFF\n";
   }
   return text + notes(evidence);

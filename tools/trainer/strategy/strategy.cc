@@ -7,7 +7,7 @@
 #include "tools/trainer/agreement.h"
 #include "tools/trainer/data/random.h"
 #include "tools/trainer/model/gpt.h"
-#include "tools/trainer/refuse.h"
+#include "tools/trainer/words.h"
 
 namespace rondo::train {
 namespace {
@@ -77,7 +77,7 @@ const StrategyInfo& checked(const StrategyOptions& options, const Machine& machi
             "--strategy zero2, which sends in every micro-step");
     return row;
   }
-  refuse("there is no strategy '" + options.kind + "'", "one of: " + known);
+  reject("there is no strategy '" + options.kind + "'", "one of: " + known);
 }
 
 Partition partition_of(const StrategyInfo& row, const Workplace& place,
