@@ -1,4 +1,4 @@
-// OperationPool: the operations of a communicator, used again when they are done.
+// OperationPool: the operations of a communicator, and memory for calls, used again when they are done.
 #pragma once
 
 #include <algorithm>
@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "core/execute/operation.h"
+#include "rondo/memory.h"
 
 namespace rondo::detail {
 
@@ -30,8 +31,15 @@ class OperationPool {
     return operations_[next_];
   }
 
+  /// Memory of a call that keeps nothing in it. Peers of this machine reach it where it lies.
+  void* memory(std::size_t bytes) {
+    if (memory_.size() < bytes) memory_ = allocate(bytes);
+    return memory_.data();
+  }
+
  private:
   Operation blocking_{};
+  Memory memory_{};
   std::vector<std::shared_ptr<Operation>> operations_{};
   std::size_t next_ = 0;
 };

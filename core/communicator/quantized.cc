@@ -1,14 +1,17 @@
 #include "rondo/quantized.h"
 
+#include <algorithm>
 #include <array>
 #include <string>
-#include <vector>
 
+#include "core/communicator/access.h"
 #include "kernels/cpu/quantized.h"
-#include "rondo/rondo.h"
 
 namespace rondo {
 namespace {
+
+/// A megabyte, which stays in a core's caches from one pass over it to the next.
+constexpr std::size_t slice_values = std::size_t{256} << 10;
 
 /// The sum of blocks at any alignment.
 void sum_all(const void* const* operands, std::size_t ranks, void* result,
@@ -29,14 +32,25 @@ void check_sizes(std::size_t values, std::size_t blocks, const char* call) {
               {.call = call, .remedy = "make quantized_blocks(values) blocks"});
 }
 
+void check_left_out(std::size_t values, std::size_t left_out, const char* call) {
+  if (left_out == 0 || left_out == values) return;
+  throw Error(ErrorCode::invalid_argument,
+              "left_out has " + std::to_string(left_out) + " numbers for " +
+                  std::to_string(values) + " values",
+              {.call = call, .remedy = "pass as many as values, 0 at first, or none"});
+}
+
 }  // namespace
 
 constexpr OperatorOn<QuantizedBlock> quantized_sum{
     {"quantized sum", sizeof(QuantizedBlock), Commutes::yes, sum_two, sum_all}};
 
-void quantize(std::span<const float> values, std::span<QuantizedBlock> blocks) {
+void quantize(std::span<const float> values, std::span<QuantizedBlock> blocks,
+              std::span<float> left_out) {
   check_sizes(values.size(), blocks.size(), "quantize");
-  cpu::quantize(values.data(), values.size(), blocks.data());
+  check_left_out(values.size(), left_out.size(), "quantize");
+  cpu::quantize(values.data(), values.size(), blocks.data(),
+                left_out.empty() ? nullptr : left_out.data());
 }
 
 void dequantize(std::span<const QuantizedBlock> blocks, std::span<float> values) {
@@ -44,11 +58,21 @@ void dequantize(std::span<const QuantizedBlock> blocks, std::span<float> values)
   cpu::dequantize(blocks.data(), values.size(), values.data());
 }
 
-void all_reduce_quantized(Communicator& world, std::span<float> values) {
-  std::vector<QuantizedBlock> blocks(quantized_blocks(values.size()));
-  quantize(values, blocks);
-  world.all_reduce(blocks, blocks, quantized_sum);
-  dequantize(blocks, values);
+void all_reduce_quantized(Communicator& world, std::span<float> values, std::span<float> left_out) {
+  check_left_out(values.size(), left_out.size(), "all_reduce_quantized");
+  detail::CommunicatorState& state = detail::usable(detail::CommunicatorAccess::state(world));
+  constexpr std::size_t most = quantized_blocks(slice_values);
+  void* const memory = state.call_memory(most * sizeof(QuantizedBlock));
+  do {
+    const auto slice = values.first(std::min(slice_values, values.size()));
+    const auto rest = left_out.first(std::min(slice_values, left_out.size()));
+    const std::span blocks(static_cast<QuantizedBlock*>(memory), quantized_blocks(slice.size()));
+    quantize(slice, blocks, rest);
+    state.call(reducing_call(Collective::all_reduce, blocks.size(), quantized_sum), memory, memory);
+    dequantize(blocks, slice);
+    values = values.subspan(slice.size());
+    left_out = left_out.subspan(rest.size());
+  } while (!values.empty());
 }
 
 }  // namespace rondo

@@ -88,6 +88,8 @@ class CommunicatorState {
   /// An exchange is one operation, complete when all its messages are; checked before.
   std::shared_ptr<Operation> start(const Exchange& exchange, bool deferred);
   void call(const Exchange& exchange);
+  /// Memory for one call, which ends before the next one that takes some.
+  void* call_memory(std::size_t bytes) { return operations_.memory(bytes); }
   /// For waiting, and for work that goes on meanwhile.
   Progress& progress() { return progress_; }
   /// For one-sided calls (one_sided.h).

@@ -6,6 +6,7 @@
 // foreach_target comes first
 #include <algorithm>
 #include <bit>
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -35,9 +36,6 @@ HWY_INLINE const std::byte* block_of(const void* blocks, std::size_t index) {
 }
 HWY_INLINE std::byte* block_of(void* blocks, std::size_t index) {
   return static_cast<std::byte*>(blocks) + index * sizeof(QuantizedBlock);
-}
-HWY_INLINE std::size_t values_of_block(std::size_t index, std::size_t count) {
-  return std::min(values_in_a_block, count - index * values_in_a_block);
 }
 
 /// The largest magnitude / 127, or NaN where a value is not finite. Bits of magnitudes are in order.
@@ -93,30 +91,38 @@ HWY_INLINE void add(const void* const* operands, std::size_t size, std::size_t i
   }
 }
 
-void quantize(const float* values, std::size_t count, void* blocks) {
-  for (std::size_t i = 0; i < quantized_blocks(count); ++i, values += values_in_a_block) {
-    const std::size_t own = values_of_block(i, count);
-    if (own == values_in_a_block) {
-      encode(values, block_of(blocks, i));
-    } else {
-      BlockValues all{};
-      std::copy_n(values, own, all.at);
-      encode(all.at, block_of(blocks, i));
+/// left_out[i] = what the block does not hold of values[i]: nothing, where it holds no number.
+HWY_INLINE void subtract(const float* values, const void* block, std::size_t count,
+                         float* left_out) {
+  BlockValues held;
+  add(&block, 1, 0, held.at);
+  for (std::size_t i = 0; i < count; ++i)
+    left_out[i] = std::isfinite(held.at[i]) ? values[i] - held.at[i] : 0;
+}
+
+void quantize(const float* values, std::size_t count, void* blocks, float* left_out) {
+  for (std::size_t at = 0; at < count; at += values_in_a_block) {
+    const std::size_t own = std::min(values_in_a_block, count - at);
+    std::byte* const block = block_of(blocks, at / values_in_a_block);
+    if (own == values_in_a_block && left_out == nullptr) {
+      encode(values + at, block);
+      continue;
     }
+    BlockValues all{};
+    for (std::size_t i = 0; i < own; ++i)
+      all.at[i] = left_out == nullptr ? values[at + i] : left_out[at + i] + values[at + i];
+    encode(all.at, block);
+    if (left_out != nullptr) subtract(all.at, block, own, left_out + at);
   }
 }
 
 void dequantize(const void* blocks, std::size_t count, float* values) {
-  for (std::size_t i = 0; i < quantized_blocks(count); ++i, values += values_in_a_block) {
-    const std::size_t own = values_of_block(i, count);
-    if (own == values_in_a_block) {
-      add(&blocks, 1, i, values);
-    } else {
-      BlockValues all;
-      add(&blocks, 1, i, all.at);
-      std::copy_n(all.at, own, values);
-    }
-  }
+  const std::size_t whole = count / values_in_a_block;
+  for (std::size_t i = 0; i < whole; ++i) add(&blocks, 1, i, values + i * values_in_a_block);
+  if (count % values_in_a_block == 0) return;
+  BlockValues last;
+  add(&blocks, 1, whole, last.at);
+  std::copy_n(last.at, count % values_in_a_block, values + whole * values_in_a_block);
 }
 
 void sum_quantized(const void* const* operands, std::size_t size, void* result,
@@ -137,8 +143,8 @@ HWY_EXPORT(quantize);
 HWY_EXPORT(dequantize);
 HWY_EXPORT(sum_quantized);
 
-void quantize(const float* values, std::size_t count, void* blocks) {
-  HWY_DYNAMIC_DISPATCH(quantize)(values, count, blocks);
+void quantize(const float* values, std::size_t count, void* blocks, float* left_out) {
+  HWY_DYNAMIC_DISPATCH(quantize)(values, count, blocks, left_out);
 }
 void dequantize(const void* blocks, std::size_t count, float* values) {
   HWY_DYNAMIC_DISPATCH(dequantize)(blocks, count, values);

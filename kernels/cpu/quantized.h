@@ -9,7 +9,8 @@
 
 namespace rondo::cpu {
 
-void quantize(const float* values, std::size_t count, void* blocks);
+/// left_out: null, or what to add to the values beforehand. It becomes what the blocks do not hold.
+void quantize(const float* values, std::size_t count, void* blocks, float* left_out);
 void dequantize(const void* blocks, std::size_t count, float* values);
 
 /// result[i] = operands[0][i] + operands[1][i] + ..., for `blocks` blocks. It may be one of the operands.

@@ -97,11 +97,29 @@ void check_rounding(std::size_t count, std::size_t offset) {
   const Blocks blocks = defined_blocks(values);
   const Buffer from = placed(values, offset);
   const Buffer rounded = placed(Blocks(blocks.size()), offset + 3);
-  cpu::quantize(reinterpret_cast<const float*>(from.data), count, rounded.data);
+  cpu::quantize(reinterpret_cast<const float*>(from.data), count, rounded.data, nullptr);
   CHECK(holds(rounded, blocks));
   const Buffer back = placed(std::vector<float>(count), offset);
   cpu::dequantize(rounded.data, count, reinterpret_cast<float*>(back.data));
   CHECK(holds(back, defined_sums({blocks}, count)));
+}
+
+/// What was left out before is added, and what is left out now is kept.
+void check_left_out(std::size_t count, std::size_t offset) {
+  const std::vector<float> values = values_of(count, static_cast<unsigned>(count + offset));
+  std::vector<float> left_out = values_of(count, static_cast<unsigned>(count + offset + 1));
+  const Buffer from = placed(values, offset);
+  const Buffer rest = placed(left_out, 2 * offset % 64);
+  for (std::size_t i = 0; i < count; ++i) left_out[i] += values[i];
+  const Blocks blocks = defined_blocks(left_out);
+  const std::vector<float> held = defined_sums({blocks}, count);
+  for (std::size_t i = 0; i < count; ++i)
+    left_out[i] = std::isfinite(held[i]) ? left_out[i] - held[i] : 0;
+  const Buffer rounded = placed(Blocks(blocks.size()), 0);
+  cpu::quantize(reinterpret_cast<const float*>(from.data), count, rounded.data,
+                reinterpret_cast<float*>(rest.data));
+  CHECK(holds(rounded, blocks));
+  CHECK(holds(rest, left_out));
 }
 
 void check_sums(std::size_t count, std::size_t ranks, bool in_place) {
@@ -127,7 +145,10 @@ TEST_CASE("8-bit numbers have the bits of their definition", "[quantized]") {
     const OnTarget on_target(target);
     for (const std::size_t count : counts) {
       INFO(hwy::TargetName(target) << ", " << count << " values");
-      for (const std::size_t offset : offsets) check_rounding(count, offset);
+      for (const std::size_t offset : offsets) {
+        check_rounding(count, offset);
+        check_left_out(count, offset);
+      }
       for (const std::size_t ranks : {1, 2, 3, 8})
         for (const bool in_place : {false, true}) check_sums(count, ranks, in_place);
     }

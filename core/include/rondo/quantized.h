@@ -37,13 +37,19 @@ constexpr std::size_t quantized_blocks(std::size_t values) {
 }
 
 /// There are quantized_blocks(values.size()) blocks, or Error{invalid_argument}. Thread-safe.
-void quantize(std::span<const float> values, std::span<QuantizedBlock> blocks);
+/// - `left_out`: nothing, or as many as the values. Then values[i] + left_out[i] is rounded, and
+///   left_out[i] becomes what that is off, or 0 where it is no number (error feedback).
+void quantize(std::span<const float> values, std::span<QuantizedBlock> blocks,
+              std::span<float> left_out = {});
 void dequantize(std::span<const QuantizedBlock> blocks, std::span<float> values);
 
 /// The sum of all ranks' blocks, for any collective that reduces.
 extern const OperatorOn<QuantizedBlock> quantized_sum;
 
-/// values[i] = the sum over all ranks of values[i]. Errors are those of Communicator::all_reduce().
-void all_reduce_quantized(Communicator& world, std::span<float> values);
+/// values[i] = the sum over all ranks of values[i], complete on return, in a Group as well. Long vectors
+/// are several calls, a megabyte each. Errors are those of Communicator::all_reduce().
+/// - `left_out`: as for quantize(). What the sums themselves are off is lost.
+void all_reduce_quantized(Communicator& world, std::span<float> values,
+                          std::span<float> left_out = {});
 
 }  // namespace rondo

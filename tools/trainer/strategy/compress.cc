@@ -52,10 +52,7 @@ class Quantized final : public Compressor {
     const auto rest =
         rest_.span().subspan(partition_.segment(segment).whole, partition_.padded(segment));
     const auto blocks = blocks_[segment].span();
-    for (std::size_t i = 0; i < rest.size(); ++i) rest[i] += gradients[i];
-    quantize(rest, blocks);
-    dequantize(blocks, gradients);
-    for (std::size_t i = 0; i < rest.size(); ++i) rest[i] -= gradients[i];
+    quantize(gradients, blocks, rest);
     return {.input = blocks.data(),
             .output = blocks.data(),
             .count = blocks.size(),
