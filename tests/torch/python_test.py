@@ -85,6 +85,25 @@ def test_numbers():
     assert "accumulated in float64" in alone.describe("all_reduce", 5)
 
 
+def test_8_bits_a_value():
+    steps = numpy.arange(1000, dtype="float32")
+    own, total = steps * (RANK + 1), steps * (RANKS * (RANKS + 1) / 2)
+    left_out, mean = numpy.zeros_like(own), numpy.zeros_like(own)
+    for _ in range(20):
+        values = own.copy()
+        assert world.all_reduce_quantized(values, left_out) is values
+        assert abs(values - total).max() < 0.01 * total.max()
+        mean += values / 20
+    assert left_out.any() and abs(mean - total).max() < 0.004 * total.max()
+    every = world.all_gather(values, numpy.empty((RANKS, 1000), dtype="float32"))
+    assert (every == values).all()
+    for kind in ["float64", "int32", "complex64"]:
+        fails(lambda kind=kind: world.all_reduce_quantized(numpy.ones(4, kind)), "not float32",
+              code="invalid_argument")
+    fails(lambda: world.all_reduce_quantized(own, left_out[:10].copy()), "10 numbers for 1000 values")
+    fails(lambda: world.all_reduce_quantized(own[::2]), "contiguous")
+
+
 def test_blocks():
     whole = numpy.arange(3.0 * RANKS)
     part = world.reduce_scatter(whole, numpy.empty(3))

@@ -4,6 +4,7 @@ import pathlib
 import sys
 import tempfile
 
+import rondo.hooks
 import torch
 import torch.distributed as distributed
 from torch.distributed.fsdp import ShardingStrategy
@@ -108,6 +109,20 @@ def test_activation_checkpointing():
 def test_hooks():
     everything = check(hooks.train_top_k(STEPS, share=1.0))
     return everything + check(hooks.train_top_k(STEPS), 0.1) + check(hooks.train_power_sgd(STEPS), 0.1)
+
+
+def test_quantized_hook():
+    """The losses are those of one process, for a quarter of the bytes."""
+    state = rondo.hooks.Quantized()
+    losses = check(hooks.train(STEPS, state, rondo.hooks.quantized), 1e-3)
+    sent = state.world.traffic()["payload_bytes"]
+    state.world.all_reduce(torch.zeros(sum(one.numel() for one in common.network().parameters())))
+    usual = STEPS * (state.world.traffic()["payload_bytes"] - sent)
+    assert sent < (0.3 if ranks() == 2 else 0.6) * usual, f"{sent} bytes instead of {usual}"
+    doubles = torch.nn.parallel.DistributedDataParallel(common.network().double())
+    doubles.register_comm_hook(state, rondo.hooks.quantized)
+    job.fails(lambda: doubles(torch.ones(1, common.WIDTH).double()).sum().backward(), "float64, not float32")
+    return losses
 
 
 def test_bubble():

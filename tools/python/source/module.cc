@@ -170,6 +170,8 @@ void define_world(py::module_& module) {
           "rank", [](World& self) { return self.place().rank; }, "This rank's number, from 0.")
       .def_property_readonly(
           "size", [](World& self) { return self.place().ranks; }, "How many ranks there are.")
+      .def("all_reduce_quantized", &World::all_reduce_quantized, "array"_a,
+           "left_out"_a = py::none(), documents::all_reduce_quantized)
       .def("split", &World::split, "color"_a, "key"_a = 0, documents::split)
       .def("dup", &World::dup, documents::dup)
       .def("abort", &World::abort, "reason"_a = "", documents::abort)

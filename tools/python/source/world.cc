@@ -1,8 +1,10 @@
 #include "tools/python/source/world.h"
 
 #include <deque>
+#include <span>
 #include <utility>
 
+#include "rondo/quantized.h"
 #include "tools/python/source/interrupt.h"
 
 namespace rondo_python {
@@ -62,6 +64,14 @@ void give_up(std::optional<rondo::Group>& group) {
     throw Failed{};  // rondo::Group looks whether an exception is on its way
   } catch (const Failed&) {
   }
+}
+
+std::span<float> floats_of(const Buffer& array, const char* call) {
+  const auto [type, bytes, boolean, complex] = array.element();
+  if (type == rondo::DataType::float32 && !complex)
+    return {static_cast<float*>(array.data()), array.elements()};
+  const std::string kind = complex ? "complex" : type ? std::string(rondo::name(*type)) : "others";
+  refuse(call, "the elements are " + kind + ", not float32", "a copy of the array as float32");
 }
 
 }  // namespace
@@ -150,6 +160,20 @@ auto World::together(const char* call, Body body) {
   decltype(body(use.communicator())) result{};
   waiting([&] { result = body(use.communicator()); });
   return result;
+}
+
+py::object World::all_reduce_quantized(const py::object& array, const py::object& left_out) {
+  constexpr const char* call = "all_reduce_quantized";
+  const Buffer values(array, Buffer::Use::write, call);
+  std::optional<Buffer> rest;
+  if (!left_out.is_none()) rest.emplace(left_out, Buffer::Use::write, call);
+  const std::span<float> sums = floats_of(values, call);
+  const std::span<float> kept = rest ? floats_of(*rest, call) : std::span<float>();
+  together(call, [&](auto& all) {
+    rondo::all_reduce_quantized(all, sums, kept);
+    return true;
+  });
+  return array;
 }
 
 std::shared_ptr<World> World::split(int color, int key) {

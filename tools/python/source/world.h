@@ -49,6 +49,8 @@ class World : public std::enable_shared_from_this<World> {
   /// Makes the call without Python's lock. Inside a Group its arrays are kept until the group ends.
   py::object run(Request request);
   std::shared_ptr<Pending> start(Request request);
+  /// In place. Both are arrays of float32; left_out may be None. Returns `array`.
+  py::object all_reduce_quantized(const py::object& array, const py::object& left_out);
   std::shared_ptr<World> split(int color, int key);
   std::shared_ptr<World> dup();
   rondo::Agreed agree(std::uint64_t flags);

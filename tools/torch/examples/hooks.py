@@ -3,10 +3,12 @@
     torchrun --nproc-per-node 4 tools/torch/examples/hooks.py --backend rondo
 
 top_k sends the largest tenth of a bucket's elements and their places. The rest is added to the next
-step's gradients (error feedback). PowerSGD, which is part of torch, sends two thin matrices whose
-product is close to the gradient.
+step's gradients (error feedback). rondo.hooks.quantized sends all, with 8 bits a value, and keeps
+what rounding leaves out likewise. PowerSGD, which is part of torch, sends two thin matrices whose product is
+close to the gradient.
 """
 
+import rondo.hooks
 import torch
 import torch.distributed as distributed
 from torch.distributed.algorithms.ddp_comm_hooks import powerSGD_hook
@@ -57,6 +59,10 @@ def train_top_k(steps, share=0.1):
     return train(steps, TopK(share), top_k_hook)
 
 
+def train_quantized(steps):
+    return train(steps, rondo.hooks.Quantized(), rondo.hooks.quantized)
+
+
 def train_power_sgd(steps):
     state = powerSGD_hook.PowerSGDState(None, matrix_approximation_rank=2, start_powerSGD_iter=2)
     return train(steps, state, powerSGD_hook.powerSGD_hook)
@@ -67,6 +73,7 @@ def main():
     alone = common.train_alone(options.steps)
     common.report(train_top_k(options.steps, share=1.0), alone)   # all is sent, so the losses are the same
     common.report(train_top_k(options.steps), alone, tolerance=0.1)
+    common.report(train_quantized(options.steps), alone, tolerance=0.001)
     common.report(train_power_sgd(options.steps), alone, tolerance=0.1)
     distributed.destroy_process_group()
 
