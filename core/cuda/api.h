@@ -144,6 +144,7 @@ inline constexpr unsigned stream_non_blocking = 1;    // CU_STREAM_NON_BLOCKING
 inline constexpr unsigned event_disable_timing = 2;   // CU_EVENT_DISABLE_TIMING
 inline constexpr unsigned event_record_external = 1;  // CU_EVENT_RECORD_EXTERNAL
 inline constexpr unsigned event_wait_external = 1;    // CU_EVENT_WAIT_EXTERNAL
+inline constexpr unsigned wait_value_reached = 0;     // CU_STREAM_WAIT_VALUE_GEQ: numbers may wrap
 inline constexpr unsigned wait_value_equal = 1;       // CU_STREAM_WAIT_VALUE_EQ
 inline constexpr unsigned write_value_default = 0;    // preceded by a system-wide fence
 inline constexpr unsigned operation_wait_value = 1;   // CU_STREAM_MEM_OP_WAIT_VALUE_32

@@ -79,6 +79,20 @@ TEST_CASE("memory operations take aligned words only") {
   CHECK(cuStreamBatchMemOp_v2(stream.get(), 1, &operation, 0) == invalid_value);
 }
 
+TEST_CASE("a wait that a number be reached counts on where numbers wrap") {
+  own_context();
+  Locked locked;
+  const cuda::OwnedStream stream = cuda::make_stream();
+  for (const unsigned now : {7U, 8U, 7U + (1U << 31) - 1}) {
+    std::atomic_ref(locked.words[0]).store(now, std::memory_order_relaxed);
+    for (const unsigned value : {7U, now, now - (1U << 31) + 1}) {
+      CHECK(cuStreamWaitValue32_v2(stream.get(), locked.on_device(), value,
+                                   cuda::wait_value_reached) == 0);
+      CHECK(cuStreamSynchronize(stream.get()) == 0);
+    }
+  }
+}
+
 /// The kernel that combines floats.
 cuda::Function kernel() {
   cuda::Module module = nullptr;

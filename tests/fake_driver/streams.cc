@@ -59,10 +59,19 @@ std::atomic_ref<unsigned> word(cuda::DevicePointer address) {
   return std::atomic_ref<unsigned>(*reinterpret_cast<unsigned*>(reachable(address, 4)));
 }
 
-void wait_for_value(cuda::Context context, cuda::DevicePointer address, unsigned value) {
+/// Whether waits take these flags.
+bool is_known_wait(unsigned flags) {
+  return flags == cuda::wait_value_equal || flags == cuda::wait_value_reached;
+}
+
+void wait_for_value(cuda::Context context, cuda::DevicePointer address, unsigned value,
+                    unsigned flags) {
   const Touch touch(context);
-  while (touch.works() && word(address).load(std::memory_order_acquire) != value)
-    std::this_thread::sleep_for(std::chrono::microseconds(5));
+  const auto is_there = [&] {
+    const unsigned now = word(address).load(std::memory_order_acquire);
+    return flags == cuda::wait_value_equal ? now == value : static_cast<int>(now - value) >= 0;
+  };
+  while (touch.works() && !is_there()) std::this_thread::sleep_for(std::chrono::microseconds(5));
 }
 
 /// Whether memory operations take the address.
@@ -315,9 +324,10 @@ int cuStreamWaitValue32_v2(Stream stream, DevicePointer address, unsigned value,
   std::unique_lock<std::mutex> entry;
   if (const int status = enter_stream("cuStreamWaitValue32", stream, entry)) return status;
   if (memory_operations_are("refused")) return not_supported;
-  if (!is_word(address) || flags != rondo::cuda::wait_value_equal) return invalid_value;
+  if (!is_word(address) || !is_known_wait(flags)) return invalid_value;
   const Stream real = resolve(stream);
-  return put(real, [=, context = real->context] { wait_for_value(context, address, value); });
+  return put(real,
+             [=, context = real->context] { wait_for_value(context, address, value, flags); });
 }
 
 int cuStreamWriteValue32_v2(Stream stream, DevicePointer address, unsigned value,
@@ -340,15 +350,16 @@ int cuStreamBatchMemOp_v2(Stream stream, unsigned count, rondo::cuda::MemoryOper
   for (const auto& each : all) {
     const bool waits = each.operation == rondo::cuda::operation_wait_value;
     if (!waits && each.operation != rondo::cuda::operation_write_value) return invalid_value;
-    const unsigned known = waits ? rondo::cuda::wait_value_equal : rondo::cuda::write_value_default;
-    if (each.flags != known || !is_word(each.address)) return invalid_value;
+    const bool is_known =
+        waits ? is_known_wait(each.flags) : each.flags == rondo::cuda::write_value_default;
+    if (!is_known || !is_word(each.address)) return invalid_value;
   }
   const Stream real = resolve(stream);
   return put(real, [all, context = real->context] {
     for (const auto& each : all) {
       const auto value = static_cast<unsigned>(each.value);
       if (each.operation == rondo::cuda::operation_wait_value) {
-        wait_for_value(context, each.address, value);
+        wait_for_value(context, each.address, value, each.flags);
         continue;
       }
       const Touch touch(context);
