@@ -43,15 +43,16 @@ void check_flags(unsigned int flags) {
 std::shared_ptr<OneSided> calls_of(Member& member) {
   detail::CommunicatorState& state = member.state();
   if (auto calls = member.registrations().one_sided()) return calls;
-  const bool possible = has_one_sided_calls();
+  const std::string why = member.registrations().obstacle();
+  if (why.empty())
+    throw Error(ErrorCode::invalid_usage, "this communicator has no window",
+                {.rank = state.rank(),
+                 .remedy = "call ncclCommWindowRegister with NCCL_WIN_COLL_SYMMETRIC first, on "
+                           "every rank"});
   throw Error(
-      possible ? ErrorCode::invalid_usage : ErrorCode::invalid_argument,
-      possible ? "this communicator has no window"
-               : "one-sided calls serve windows in host memory, where no GPU can be used",
-      {.rank = state.rank(),
-       .remedy = possible ? "call ncclCommWindowRegister with NCCL_WIN_COLL_SYMMETRIC first, "
-                            "on every rank"
-                          : "use ncclSend and ncclRecv"});
+      ErrorCode::invalid_argument,
+      "one-sided calls serve windows in host memory, where no rank has a GPU driver: " + why,
+      {.rank = state.rank(), .remedy = "use ncclSend and ncclRecv"});
 }
 
 std::size_t bytes_of(std::size_t count, DataType type) {

@@ -1,13 +1,14 @@
 // ncclMemAlloc, and registrations of buffers and windows.
+#include <algorithm>
 #include <optional>
 #include <string>
 
+#include "core/cuda/driver.h"
 #include "core/nccl/errors.h"
 #include "core/nccl/exports.h"
 #include "core/nccl/groups.h"
 #include "core/nccl/handles.h"
 #include "core/nccl/memory.h"
-#include "core/nccl/one_sided.h"
 
 namespace rondo::nccl {
 namespace {
@@ -43,8 +44,22 @@ std::uint32_t add_block(Member& member, const Registration& registration) {
   return calls->add_window(registration.pointer, registration.bytes);
 }
 
+/// All ranks together, where none has calls between devices: why windows in host memory have no
+/// one-sided calls; empty: they have. The words are the same on every rank.
+std::string obstacle_to_host_windows(const Member& member) {
+  const auto said = member.share()->exchange(cuda::find_driver() != nullptr ? "driver" : "");
+  const auto first = [&](const char* what) {
+    return "rank " + std::to_string(std::ranges::find(said, what) - said.begin());
+  };
+  const bool all = std::ranges::find(said, "") == said.end();
+  if (!all && std::ranges::find(said, "driver") == said.end()) return {};
+  return first("driver") + " has a GPU driver, " +
+         (all ? "and GPU buffers go through the host's memory" : "and " + first("") + " has none");
+}
+
 /// Symmetric windows belong to all ranks together. Peers read them in calls between devices, or
-/// one-sided calls are made on them. Others tell peers nothing about theirs, and are only noted.
+/// one-sided calls are made on them in host memory. Others tell peers nothing about theirs, and are
+/// only noted.
 ncclResult_t register_window(ncclComm_t comm, Registration registration, ncclWindow_t* window,
                              int flags) {
   const std::shared_ptr<Member> member =
@@ -53,18 +68,19 @@ ncclResult_t register_window(ncclComm_t comm, Registration registration, ncclWin
   const auto finish = [member, window](const Registration& noted) {
     *window = reinterpret_cast<ncclWindow_t>(note(*member, noted));
   };
-  const bool on_host = has_one_sided_calls();
-  if ((flags & NCCL_WIN_COLL_SYMMETRIC) == 0 || (!on_host && member->device_calls() == nullptr)) {
+  registration.symmetric = (flags & NCCL_WIN_COLL_SYMMETRIC) != 0;
+  if (!registration.symmetric) {
     finish(registration);
     return ncclSuccess;
   }
-  const Maker maker = [member, registration, on_host, finish]() -> State {
+  const Maker maker = [member, registration, finish]() -> State {
     Registration noted = registration;
-    if (on_host) {
+    if (auto* const between_devices = member->device_calls()) {
+      noted.window = between_devices->register_window(registration.pointer, registration.bytes);
+    } else if (const std::string why = obstacle_to_host_windows(*member); why.empty()) {
       noted.block = add_block(*member, registration);
     } else {
-      noted.window =
-          member->device_calls()->register_window(registration.pointer, registration.bytes);
+      member->registrations().set_obstacle(why);
     }
     finish(noted);
     return nullptr;

@@ -6,6 +6,7 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <string>
 #include <utility>
 
 #include "core/communicator/one_sided.h"
@@ -16,6 +17,7 @@ namespace rondo::nccl {
 struct Registration {
   void* pointer = nullptr;
   std::size_t bytes = 0;
+  bool symmetric = false;
   std::uint32_t window = 0;              ///< of GPU memory, that peers map; 0: none
   std::optional<std::uint32_t> block{};  ///< of one-sided calls
 };
@@ -52,11 +54,21 @@ class Registrations {
     const std::scoped_lock lock(mutex_);
     one_sided_ = std::move(calls);
   }
+  /// Why symmetric windows have no one-sided calls; empty: they have, or there is none so far.
+  std::string obstacle() const {
+    const std::scoped_lock lock(mutex_);
+    return obstacle_;
+  }
+  void set_obstacle(const std::string& why) {
+    const std::scoped_lock lock(mutex_);
+    obstacle_ = why;
+  }
 
  private:
   mutable std::mutex mutex_{};
   std::map<std::uintptr_t, Registration> by_number_{};  ///< under mutex_
   std::shared_ptr<detail::OneSided> one_sided_{};       ///< under mutex_
+  std::string obstacle_{};                              ///< under mutex_
 };
 
 }  // namespace rondo::nccl

@@ -48,9 +48,11 @@ class Rank:
 
     def __init__(self, rank, ranks, made):
         self.rank, self.ranks = int(rank), int(ranks)
-        self.device = Device(self.rank if OWN_DEVICES else 0)
+        self.device, self.stream = None, None
+        if self.rank == 0 or os.environ.get("DEVICES") != "first":
+            self.device = Device(self.rank if OWN_DEVICES else 0)
+            self.stream = self.device.stream()
         self.library, self.comm = client.joined(rank, ranks, made)
-        self.stream = self.device.stream()
 
     def broadcast(self, memory, root):
         self.library.call("ncclBroadcast", memory.pointer(), memory.pointer(),
