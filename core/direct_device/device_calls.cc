@@ -39,7 +39,8 @@ void forgotten(void* data) {
 DeviceCalls::DeviceCalls(std::shared_ptr<Watcher> watcher)
     : watcher_(std::move(watcher)),
       context_(watcher_->heap().context()),
-      windows_(watcher_->heap()) {
+      windows_(watcher_->heap()),
+      counts_(watcher_->heap().ranks()) {
   const cuda::CurrentContext current(context_);
   orders_.emplace(context_);
   message_state_.emplace(watcher_->heap().ranks());
@@ -130,19 +131,6 @@ void DeviceCalls::keep_with(cuda::Graph graph) {
   cuda::keep_with(graph, kept.release(), forgotten);
 }
 
-template <class Body>
-void DeviceCalls::guarded(Body body) {
-  try {
-    body();
-  } catch (const Error& error) {
-    give_up(error);
-    throw;
-  } catch (const std::exception& error) {  // no memory is left, say
-    give_up(Error(ErrorCode::internal, error.what()));
-    throw;
-  }
-}
-
 void DeviceCalls::note_in_trace(std::span<const stream::Request> requests) {
   for (const stream::Request& request : requests)
     current_.traced.add(watcher_->state(), request, trace::Way::between_devices,
@@ -179,22 +167,9 @@ void DeviceCalls::begin(const stream::Request& request) {
   });
 }
 
-/// `number`: as Running's. From here on the owners of the buffers wait for this rank: see
-/// withdraw().
 Buffers DeviceCalls::find_buffers(const WindowPlaces& places, std::uint64_t number) const {
   if (places == WindowPlaces{}) return {};
-  const StagingHeap& heap = watcher_->heap();
-  const FlagSegment& flags = heap.flags();
-  const std::atomic_ref reading(flags.reading(heap.rank()));
-  const std::uint32_t before = reading.load(std::memory_order_relaxed);  // written by this thread
-  // seq_cst, as withdraw(): each stores one and loads the other, so one of them sees both.
-  if (number != 0) reading.store(FlagSegment::reading_number(number), std::memory_order_seq_cst);
-  for (int peer = 0; peer < heap.ranks(); ++peer) {
-    if (std::atomic_ref(flags.withdrawn(peer)).load(std::memory_order_seq_cst) == 0) continue;
-    reading.store(before, std::memory_order_seq_cst);
-    throw Error(ErrorCode::aborted, "a peer has ended this communicator",
-                {.rank = heap.rank(), .peer = peer, .remedy = "make a new one"});
-  }
+  claim_windows(number);
   return {windows_.addresses(places.input), windows_.addresses(places.output)};
 }
 

@@ -1,5 +1,5 @@
-// DeviceCalls: collectives and messages of a communicator between the devices of one host, in the
-// order of CUDA streams. Neither the host's memory nor a host thread moves data.
+// DeviceCalls: collectives, messages and one-sided calls of a communicator between the devices of one
+// host, in the order of CUDA streams. Neither the host's memory nor a host thread moves data.
 //
 // - A call is put into its stream and returns at once. Only if the driver's queue is getting full
 //   (queued_calls.h), it waits outside the driver for room, as stream::StreamCalls does. A captured
@@ -9,7 +9,7 @@
 // - A wait can hold up what follows it in the same hardware queue. Streams of a context share
 //   queues if there are more streams than queues. So ranks that are threads need a queue for each
 //   stream.
-// - It can be captured into graphs and replayed.
+// - It can be captured into graphs and replayed, unless it is one-sided.
 // - Buffers are staged in this rank's halves, which peers read. Buffers in windows are read in
 //   place (buffers.h).
 // - Collectives are one co-resident kernel where that is possible (core/resident), but for large ones
@@ -28,6 +28,7 @@
 #include <vector>
 
 #include "core/direct_device/messages.h"
+#include "core/direct_device/one_sided.h"
 #include "core/direct_device/queued_calls.h"
 #include "core/direct_device/running.h"
 #include "core/direct_device/watcher.h"
@@ -64,13 +65,21 @@ class DeviceCalls {
   /// The driver's queues are finite, and a thread that fills one waits for all the others.
   bool advance();
 
+  /// One-sided calls (one_sided.h), each put into its stream whole. Peers and signals exist. They
+  /// throw what begin() throws, Error{invalid_argument} for what is not in a window, and
+  /// Error{invalid_usage} for a stream that is captured.
+  void put(const Put& put, cuda::Stream stream);
+  void await(std::vector<SignalWait> waits, cuda::Stream stream);
+  /// Throws the same where the put's bytes are not in a window.
+  void check(const Put& put) const;
+
   /// Collective. Makes the buffer a window (windows.h) and returns its number; 0: it is not one.
   /// Throws what exchanging texts throws.
   std::uint32_t register_window(const void* buffer, std::size_t bytes);
   /// Not collective. After a failure of the communicator it waits like withdraw().
   void deregister_window(std::uint32_t number);
   /// To be called before users' memory may go, after a failure or the last call. From here on no
-  /// rank begins to read this rank's windows. Returns when no stream of a living rank reads them,
+  /// rank begins to use this rank's windows. Returns when no stream of a living rank uses them,
   /// but at most 5 seconds after the first such call. After a failure, a replay of a peer's graph
   /// may be between two calls on windows. It counts as over when none began for a second. Any
   /// thread.
@@ -109,6 +118,7 @@ class DeviceCalls {
   };
   Readers find_readers() const;
   Buffers find_buffers(const WindowPlaces& places, std::uint64_t number) const;
+  void claim_windows(std::uint64_t number, std::optional<int> only = {}) const;
   void announce(const std::vector<stream::Request>& messages, const std::vector<bool>& served);
   void note_in_trace(std::span<const stream::Request> requests);
   /// `number`: of the call that begins, 0 where it is captured.
@@ -117,9 +127,23 @@ class DeviceCalls {
   void give_up(const Error& error) noexcept;
   /// Returns when there is room in queues for another piece. Throws the communicator's failure.
   void wait_for_room();
+  void begin_one_sided(cuda::Stream stream);
+  Waiting waiting_for_signals(std::vector<SignalWait> waits);
+  std::uint64_t enter_one_sided(Waiting waiting, Signals& signals);
+  void end_one_sided(std::uint64_t number, Signals& signals);
   /// Runs `body` of a call that peers count on: whatever it throws is the communicator's failure.
   template <class Body>
-  void guarded(Body body);
+  void guarded(Body body) {
+    try {
+      body();
+    } catch (const Error& error) {
+      give_up(error);
+      throw;
+    } catch (const std::exception& error) {  // no memory is left, say
+      give_up(Error(ErrorCode::internal, error.what()));
+      throw;
+    }
+  }
 
   const std::shared_ptr<Watcher> watcher_;
   const cuda::Context context_;
@@ -148,6 +172,7 @@ class DeviceCalls {
     std::optional<std::chrono::steady_clock::time_point> failed_at{};  ///< under mutex
     bool released = false;  ///< no peer reads this rank's after a failure; under mutex
   } withdrawal_{};
+  SignalCounts counts_;
   int turn_ = 0;  ///< half of the next call's first slice
   std::optional<MessageState> message_state_{};
   std::optional<stream::Orders> orders_{};

@@ -26,6 +26,24 @@ void DeviceCalls::deregister_window(std::uint32_t number) {
   windows_.remove(number);
 }
 
+/// For the call `number`, as Running's. From here on the owners of windows wait for this rank: see
+/// withdraw(). Throws where one of them, or `only` that rank, has ended the communicator.
+void DeviceCalls::claim_windows(std::uint64_t number, std::optional<int> only) const {
+  const StagingHeap& heap = watcher_->heap();
+  const FlagSegment& flags = heap.flags();
+  const std::atomic_ref reading(flags.reading(heap.rank()));
+  const std::uint32_t before = reading.load(std::memory_order_relaxed);  // written by this thread
+  // seq_cst, as withdraw(): each stores one and loads the other, so one of them sees both.
+  if (number != 0) reading.store(FlagSegment::reading_number(number), std::memory_order_seq_cst);
+  for (int peer = 0; peer < heap.ranks(); ++peer) {
+    if (peer != only.value_or(peer)) continue;
+    if (std::atomic_ref(flags.withdrawn(peer)).load(std::memory_order_seq_cst) == 0) continue;
+    reading.store(before, std::memory_order_seq_cst);
+    throw Error(ErrorCode::aborted, "a peer has ended this communicator",
+                {.rank = heap.rank(), .peer = peer, .remedy = "make a new one"});
+  }
+}
+
 DeviceCalls::Readers DeviceCalls::find_readers() const {
   const StagingHeap& heap = watcher_->heap();
   const FlagSegment& flags = heap.flags();
@@ -50,7 +68,7 @@ DeviceCalls::Readers DeviceCalls::find_readers() const {
 void DeviceCalls::withdraw() {
   using Clock = std::chrono::steady_clock;
   const StagingHeap& heap = watcher_->heap();
-  // seq_cst: see find_buffers().
+  // seq_cst: see claim_windows().
   std::atomic_ref(heap.flags().withdrawn(heap.rank())).store(1, std::memory_order_seq_cst);
   const std::scoped_lock lock(withdrawal_.mutex);
   const bool failed = watcher_->has_failed();

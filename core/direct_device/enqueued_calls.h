@@ -18,8 +18,15 @@ struct Waiting {
     bool sends = false;
     std::string what{};  ///< "send of 4 x float32"
   };
-  std::uint64_t sequence = 0;  ///< of a collective; 0: messages
+  /// A counter of one-sided calls that must come so far.
+  struct Count {
+    int peer = 0;
+    int signal = 0;
+    std::uint32_t reached = 0;
+  };
+  std::uint64_t sequence = 0;  ///< of a collective; 0: messages, or one-sided calls
   std::vector<Part> messages{};
+  std::vector<Count> counts{};
 };
 
 /// Not thread-safe.
@@ -54,6 +61,8 @@ class EnqueuedCalls {
   bool is_over() const { return is_complete() || abandoned_ == newest_; }
   /// No stream needs anything of the communicator any more.
   bool is_out_of_streams() const { return is_complete() && !disordered_; }
+  /// What is not complete, in its order.
+  const std::deque<Waiting>& waiting() const { return waiting_; }
   /// What is in its stream now; none: a graph's call.
   std::optional<Waiting> oldest() const {
     if (waiting_.empty()) return std::nullopt;

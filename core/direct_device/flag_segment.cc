@@ -51,9 +51,10 @@ WindowPlace place_of(std::uint64_t word) {
 }  // namespace
 
 /// The first line tells this segment from any other file; then those of each rank, and those of
-/// pairs.
+/// pairs, counters last.
 std::size_t FlagSegment::lines(int ranks) {
-  return static_cast<std::size_t>(1 + words_of_rank * ranks + words_of_pair * ranks * ranks);
+  return static_cast<std::size_t>(1 + words_of_rank * ranks +
+                                  (words_of_pair + lines_of_counters) * ranks * ranks);
 }
 
 std::size_t FlagSegment::bytes(int ranks) {
@@ -138,6 +139,11 @@ std::uint32_t& FlagSegment::word(int index) const {
   return *reinterpret_cast<std::uint32_t*>(base() + static_cast<std::size_t>(index) * line);
 }
 
+std::uint32_t& FlagSegment::counter(int from, int to, int signal) const {
+  const int before = 1 + words_of_rank * ranks_ + words_of_pair * ranks_ * ranks_;
+  return *(&word(before + (to * ranks_ + from) * lines_of_counters) + signal);
+}
+
 std::uint32_t& FlagSegment::signal(Signal kind, int place, int from, int to) const {
   const int before = std::min(static_cast<int>(kind), 3) * halves +
                      std::max(static_cast<int>(kind) - 3, 0) * slots;
@@ -162,14 +168,14 @@ bool FlagSegment::reads_windows(int rank) const {
 /// acquire: as above.
 bool FlagSegment::is_reading(int rank) const {
   const std::uint32_t done = std::atomic_ref(completed(rank)).load(std::memory_order_acquire);
-  // seq_cst: see DeviceCalls::find_buffers().
+  // seq_cst: see DeviceCalls::claim_windows().
   const std::uint32_t newest = std::atomic_ref(reading(rank)).load(std::memory_order_seq_cst);
   return newest != 0 && static_cast<std::int32_t>(newest - done) > 0;
 }
 
 void FlagSegment::forget_reading(int rank) const {
   const std::atomic_ref newest(reading(rank));
-  // relaxed: only this thread writes it. seq_cst: see DeviceCalls::find_buffers().
+  // relaxed: only this thread writes it. seq_cst: see DeviceCalls::claim_windows().
   if (newest.load(std::memory_order_relaxed) != 0 && !is_reading(rank))
     newest.store(0, std::memory_order_seq_cst);
 }

@@ -7,7 +7,10 @@
 // - `free` and `taken` tell `to` that `from` no longer needs its half or slot. They begin as 1, the
 //   others as 0.
 //
-// Each word that is written often has a cache line to itself.
+// A counter is a word for each ordered pair of ranks and signal of one-sided calls: how many of these
+// `from` has given `to`. The stream of `from` writes it, and it only grows.
+//
+// Each word that is written often has a cache line to itself, but for the counters of a pair.
 #pragma once
 
 #include <algorithm>
@@ -28,6 +31,7 @@ namespace rondo::direct_device {
 inline constexpr int halves = 2;
 inline constexpr int slots = 4;  ///< of messages from one rank to another
 inline constexpr int most_ranks = 32;
+inline constexpr int counters = 256;  ///< signals of one-sided calls from one rank to another
 
 enum class Signal : std::uint8_t {
   filled,   ///< `from` has filled its half
@@ -92,6 +96,8 @@ class FlagSegment {
 
   /// `place`: a half or a slot.
   std::uint32_t& signal(Signal kind, int place, int from, int to) const;
+  /// The lower 32 bits of a counter.
+  std::uint32_t& counter(int from, int to, int signal) const;
   /// The newest entry that a rank's stream has begun, and completed: lower 32 bits of its number.
   std::uint32_t& begun(int rank) const { return word(1 + rank); }
   std::uint32_t& completed(int rank) const { return word(1 + ranks_ + rank); }
@@ -101,7 +107,7 @@ class FlagSegment {
   static constexpr std::uint32_t in_order = 2;
   /// For rank 0, where no other rank has seen the segment: as if all had left in order.
   void leave_unused() const;
-  /// The newest entry in which a rank's stream reads windows of others, as reading_number() says;
+  /// The newest entry in which a rank's stream uses windows of others, as reading_number() says;
   /// 0: none yet, or none since forget_reading().
   std::uint32_t& reading(int rank) const { return word(1 + 3 * ranks_ + rank); }
   /// Not 0: the rank's stream is within a captured call that reads windows of others.
@@ -168,6 +174,9 @@ class FlagSegment {
   };
   static constexpr std::size_t line = 64;
   static constexpr int words_of_rank = 11;
+  /// Of each ordered pair of ranks.
+  static constexpr int lines_of_counters =
+      counters / static_cast<int>(line / sizeof(std::uint32_t));
 
   FlagSegment(SharedMemory memory, Mapping mapping, int ranks)
       : memory_(std::move(memory)), mapping_(std::move(mapping)), ranks_(ranks) {}

@@ -24,6 +24,10 @@ void Signals::write(const std::uint32_t& word, std::uint32_t value) {
   add(cuda::operation_write_value, word, value, cuda::write_value_default);
 }
 
+void Signals::reach(const std::uint32_t& word, std::uint32_t value) {
+  add(cuda::operation_wait_value, word, value, cuda::wait_value_reached);
+}
+
 void Signals::begin(std::uint64_t number) {
   const FlagSegment& flags = heap_.flags();
   const int rank = heap_.rank();

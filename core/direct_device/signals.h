@@ -30,6 +30,8 @@ class Signals {
   /// Waits for the same and leaves it as it is.
   void await(Signal kind, int place, int peer);
   void write(const std::uint32_t& word, std::uint32_t value);
+  /// Waits until the word has come to `value`, also where its numbers wrap.
+  void reach(const std::uint32_t& word, std::uint32_t value);
   /// Marks where an entry of the stream begins, and ends: see FlagSegment::begun(). 0: a captured
   /// one.
   void begin(std::uint64_t number);

@@ -327,6 +327,12 @@ void Watcher::answer() const {
       }
     }
   }
+  const std::scoped_lock lock(mutex_);
+  for (const Waiting& waiting : enqueued_.waiting()) {
+    for (const Waiting::Count& count : waiting.counts)
+      std::atomic_ref(flags.counter(count.peer, heap_->rank(), count.signal))
+          .store(count.reached, std::memory_order_relaxed);
+  }
 }
 
 /// Logs what a kernel waited for when it was ended. Which rank failed is known already.

@@ -194,6 +194,17 @@ WindowPlace Windows::find(const void* buffer, std::size_t bytes) const {
   return {};
 }
 
+cuda::DevicePointer Windows::address(const WindowPlace& place, int rank, std::size_t bytes) const {
+  const auto found = windows_.find(place.window);
+  const std::size_t has = found == windows_.end() ? 0 : found->second.bytes;
+  if (found != windows_.end() && place.offset <= has && bytes <= has - place.offset)
+    return found->second.of_ranks[static_cast<std::size_t>(rank)] + place.offset;
+  throw Error(ErrorCode::invalid_argument,
+              std::to_string(bytes) + " bytes at offset " + std::to_string(place.offset) +
+                  " are not in the window, which has " + std::to_string(has) + " bytes",
+              {.rank = heap_.rank(), .remedy = "put within what was registered"});
+}
+
 std::vector<cuda::DevicePointer> Windows::addresses(const WindowPlace& place) const {
   std::vector<cuda::DevicePointer> all;
   if (place.window == 0) return all;

@@ -1,5 +1,5 @@
 // Windows: users' memory that all ranks of a communicator registered together, so that peers read
-// it in place.
+// it in place, or put into it (one_sided.h).
 //
 // - A call returns at once, without asking the others. So each rank assumes that its peers' buffers
 //   lie at the same offset of the same window as its own, as NCCL asks for. Ranks announce their
@@ -11,7 +11,7 @@
 // - Registering is collective. Giving a window back is not. A rank unmaps what it mapped itself.
 // - The owner may free the memory once it has given the window back, because its own calls are
 //   complete only when all have read. Peers may still map the memory, but they read it only if they
-//   make a call that this rank never makes.
+//   make a call that this rank never makes. Puts of peers must have been awaited before.
 // - CUDA's manual says that a mapping keeps a segment alive. It leaves undefined what happens to
 //   cudaMalloc memory that is freed while another process has it open, and says nothing of an owner
 //   that was killed. tests/gpu/freed_memory.py finds out.
@@ -44,6 +44,9 @@ class Windows {
   void remove(std::uint32_t number);
   /// The oldest window that holds all `bytes`, if any.
   WindowPlace find(const void* buffer, std::size_t bytes) const;
+  /// Where `bytes` at a place of a rank's window are. Throws Error{invalid_argument} where they are
+  /// not all in it.
+  cuda::DevicePointer address(const WindowPlace& place, int rank, std::size_t bytes) const;
   /// Where a place is in the window of each rank.
   std::vector<cuda::DevicePointer> addresses(const WindowPlace& place) const;
 

@@ -5,10 +5,10 @@
 #include <cstring>
 #include <string>
 
+#include "core/cuda/driver.h"
 #include "core/nccl/errors.h"
 #include "core/nccl/exports.h"
 #include "core/nccl/handles.h"
-#include "core/nccl/one_sided.h"
 
 namespace rondo::nccl {
 namespace {
@@ -36,7 +36,9 @@ int world_rank(const char* function, ncclComm_t comm, const ncclTeam& team, int 
   return found;
 }
 
-void query(const detail::CommunicatorState& state, const Traits& traits, ncclCommProperties* out) {
+void query(Member& member, ncclCommProperties* out) {
+  const detail::CommunicatorState& state = member.parent();
+  const Traits& traits = member.traits();
   constexpr std::size_t head = offsetof(ncclCommProperties, rank);
   std::size_t size = 0;
   std::memcpy(&size, out, sizeof size);
@@ -50,7 +52,7 @@ void query(const detail::CommunicatorState& state, const Traits& traits, ncclCom
   all.cudaDev = traits.device;
   all.nvmlDev = traits.device;
   all.nLsaTeams = state.size();
-  all.hostRmaSupport = has_one_sided_calls();
+  all.hostRmaSupport = cuda::find_driver() == nullptr || member.device_calls() != nullptr;
   // The caller keeps its head. A caller that was built earlier has fewer fields after it.
   std::memcpy(reinterpret_cast<std::byte*>(out) + head,
               reinterpret_cast<const std::byte*>(&all) + head, std::min(size, sizeof all) - head);
@@ -66,7 +68,7 @@ ncclResult_t ncclCommQueryProperties(ncclComm_t comm, ncclCommProperties* props)
   return guarded("ncclCommQueryProperties", [&] {
     const auto member = member_of(comm);
     require(props, "props");
-    query(member->parent(), member->traits(), props);
+    query(*member, props);
   });
 }
 

@@ -8,7 +8,6 @@
 #include <vector>
 
 #include "core/communicator/one_sided.h"
-#include "core/cuda/driver.h"
 #include "core/nccl/errors.h"
 #include "core/nccl/groups.h"
 #include "core/nccl/handles.h"
@@ -18,10 +17,12 @@ namespace rondo::nccl {
 namespace {
 
 using detail::OneSided;
+using direct_device::DeviceCalls;
 
 /// NCCL's signals have an index in a context. Here all contexts share one order.
 constexpr int contexts = 8;
 constexpr int indices = Window::signals / contexts;
+static_assert(Window::signals == direct_device::counters);
 
 int signal_of(int context, int index) {
   if (context >= 0 && context < contexts && index >= 0 && index < indices)
@@ -39,10 +40,17 @@ void check_flags(unsigned int flags) {
               {.remedy = "pass 0: there are no flags yet"});
 }
 
-/// Throws where the communicator cannot be used, or has no windows.
-std::shared_ptr<OneSided> calls_of(Member& member) {
-  detail::CommunicatorState& state = member.state();
-  if (auto calls = member.registrations().one_sided()) return calls;
+/// What serves a communicator's windows: one of both.
+struct Server {
+  std::shared_ptr<OneSided> on_host{};
+  DeviceCalls* between_devices = nullptr;
+};
+
+/// Throws where the communicator cannot be used, or has no one-sided calls.
+Server server_of(Member& member) {
+  const detail::CommunicatorState& state = member.state();
+  if (auto calls = member.registrations().one_sided()) return {.on_host = std::move(calls)};
+  if (DeviceCalls* const calls = member.device_calls()) return {.between_devices = calls};
   const std::string why = member.registrations().obstacle();
   if (why.empty())
     throw Error(ErrorCode::invalid_usage, "this communicator has no window",
@@ -51,8 +59,20 @@ std::shared_ptr<OneSided> calls_of(Member& member) {
                            "every rank"});
   throw Error(
       ErrorCode::invalid_argument,
-      "one-sided calls serve windows in host memory, where no rank has a GPU driver: " + why,
+      "one-sided calls need two ranks or more whose GPUs on one host reach each other, or no "
+      "rank with a GPU driver: " +
+          why,
       {.rank = state.rank(), .remedy = "use ncclSend and ncclRecv"});
+}
+
+/// `call(DeviceCalls&)` puts it into its stream.
+template <class Call>
+ncclResult_t issue_in_stream(const std::shared_ptr<Member>& member, bool waits, Call call) {
+  return issue(
+      OneSidedCall{.member = member,
+                   .waits = waits,
+                   .in_stream = true,
+                   .call = [member, call = std::move(call)] { call(*member->device_calls()); }});
 }
 
 std::size_t bytes_of(std::size_t count, DataType type) {
@@ -62,59 +82,106 @@ std::size_t bytes_of(std::size_t count, DataType type) {
               {.remedy = "pass a number of elements that fit into memory"});
 }
 
-std::uint32_t number_of(Member& member, ncclWindow_t window) {
+Registration known_window(Member& member, ncclWindow_t window) {
   const auto found = member.registrations().find(reinterpret_cast<std::uintptr_t>(window));
-  if (found && found->block) return *found->block;
+  if (found && (found->block || found->window != 0)) return *found;
+  if (found && found->symmetric)
+    throw Error(ErrorCode::invalid_argument, "peers cannot reach the memory of this window",
+                {.remedy = "register as many bytes of cudaMalloc or ncclMemAlloc on every rank; "
+                           "RONDO_DEBUG=INFO says whose memory it is, and why"});
   throw Error(ErrorCode::invalid_argument,
               found ? "this window is not symmetric" : "this communicator has no such window",
               {.remedy = "pass what ncclCommWindowRegister returned with NCCL_WIN_COLL_SYMMETRIC"});
 }
 
-/// `to`: but for the window's number.
-ncclResult_t issue_put(ncclComm_t comm, ncclWindow_t window, detail::WindowPlace to,
-                       const void* source, int signal) {
-  const std::shared_ptr<Member> member = member_of(comm);
-  const std::shared_ptr<OneSided> calls = calls_of(*member);
-  calls->check_peer(to.peer);
-  to.window = number_of(*member, window);
-  calls->check(to, source);
-  return issue(OneSidedCall{member, false, [calls, to, source, signal] {
-                              calls->finish(calls->put(to, source, signal), to.peer);
-                            }});
+/// A message to or from the peer, for what one-sided calls have in common with messages.
+Operation message_with(ncclComm_t comm, int peer, cudaStream_t stream) {
+  return {.member = member_of(comm),
+          .call = {.collective = Collective::send_recv, .type = DataType::uint8},
+          .peer = peer,
+          .sends = true,
+          .stream = stream};
 }
 
-ncclResult_t issue_wait(ncclComm_t comm, std::span<const ncclWaitSignalDesc_t> wanted) {
-  struct Wait {
-    int peer;
-    int signal;
-    std::size_t count;
-  };
+/// `put`: its bytes are those of the message.
+ncclResult_t issue_put(const Operation& put, ncclWindow_t window, std::size_t offset, int signal) {
+  const Server server = server_of(*put.member);
+  Operation checked = put;
+  check_arguments(checked);
+  const std::size_t bytes = put.call.count;
+  const Registration found = known_window(*put.member, window);
+  const bool on_host = server.on_host != nullptr;
+  if (bytes > 0 && checked.where.input.on_device == on_host)
+    throw Error(
+        ErrorCode::invalid_argument,
+        on_host ? "the buffer is in GPU memory, and the window is in the host's"
+                : "the buffer is in the host's memory, and the window is in a GPU's",
+        {.rank = put.member->share()->rank(), .remedy = "put from the same kind of memory"});
+  if (const auto& calls = server.on_host) {
+    const detail::WindowPlace to{
+        .window = found.block.value_or(0), .peer = put.peer, .offset = offset, .bytes = bytes};
+    calls->check(to, put.input);
+    return issue(
+        OneSidedCall{.member = put.member, .call = [calls, to, source = put.input, signal] {
+                       calls->finish(calls->put(to, source, signal), to.peer);
+                     }});
+  }
+  const direct_device::Put given{.peer = put.peer,
+                                 .signal = signal,
+                                 .to = {found.window, offset},
+                                 .source = put.input,
+                                 .bytes = bytes};
+  server.between_devices->check(given);
+  return issue_in_stream(put.member, false, [given, stream = put.stream](DeviceCalls& calls) {
+    calls.put(given, stream);
+  });
+}
+
+ncclResult_t issue_signal(Operation message, int signal) {
+  const Server server = server_of(*message.member);
+  check_arguments(message);
+  const int peer = message.peer;
+  if (const auto& calls = server.on_host)
+    return issue(OneSidedCall{.member = message.member,
+                              .call = [calls, peer, signal] { calls->signal(peer, signal); }});
+  return issue_in_stream(message.member, false,
+                         [peer, signal, stream = message.stream](DeviceCalls& calls) {
+                           calls.put({.peer = peer, .signal = signal}, stream);
+                         });
+}
+
+ncclResult_t issue_wait(ncclComm_t comm, std::span<const ncclWaitSignalDesc_t> wanted,
+                        cudaStream_t stream) {
   const std::shared_ptr<Member> member = member_of(comm);
-  const std::shared_ptr<OneSided> calls = calls_of(*member);
-  std::vector<Wait> waits;
+  const Server server = server_of(*member);
+  std::vector<direct_device::SignalWait> waits;
   for (const ncclWaitSignalDesc_t& each : wanted) {
-    calls->check_peer(each.peer);
+    Operation message = message_with(comm, each.peer, stream);
+    check_arguments(message);
     if (each.opCnt < 0)
       throw Error(ErrorCode::invalid_argument, "opCnt is " + std::to_string(each.opCnt),
                   {.remedy = "ask for 0 or more signals"});
     waits.push_back(
-        {each.peer, signal_of(each.ctx, each.sigIdx), static_cast<std::size_t>(each.opCnt)});
+        {each.peer, signal_of(each.ctx, each.sigIdx), static_cast<std::uint32_t>(each.opCnt)});
   }
-  return issue(OneSidedCall{member, true, [calls, waits = std::move(waits)] {
-                              for (const Wait& wait : waits)
-                                calls->wait_signal(wait.peer, wait.signal, wait.count);
-                            }});
+  if (const auto& calls = server.on_host)
+    return issue(
+        OneSidedCall{.member = member, .waits = true, .call = [calls, waits = std::move(waits)] {
+                       for (const auto& wait : waits)
+                         calls->wait_signal(wait.peer, wait.signal, wait.count);
+                     }});
+  return issue_in_stream(member, true, [waits = std::move(waits), stream](DeviceCalls& calls) {
+    calls.await(waits, stream);
+  });
 }
 
 }  // namespace
 
-bool has_one_sided_calls() { return cuda::find_driver() == nullptr; }
-
 ncclResult_t run(std::span<const OneSidedCall> calls, bool begun) {
   Member& member = *calls.front().member;
   if (!begun) member.state();
-  const bool any_waits = std::ranges::any_of(calls, &OneSidedCall::waits);
-  if (!any_waits || member.traits().blocking) {
+  const auto blocks = [](const OneSidedCall& each) { return each.waits && !each.in_stream; };
+  if (std::ranges::none_of(calls, blocks) || member.traits().blocking) {
     for (const OneSidedCall& each : calls) each.call();
     return ncclSuccess;
   }
@@ -132,38 +199,34 @@ using namespace rondo::nccl;
 RONDO_NCCL_EXPORT(ncclPutSignal);
 ncclResult_t ncclPutSignal(const void* localbuff, size_t count, ncclDataType_t datatype, int peer,
                            ncclWindow_t peerWin, size_t peerWinOffset, int sigIdx, int ctx,
-                           unsigned int flags, ncclComm_t comm, cudaStream_t) {
+                           unsigned int flags, ncclComm_t comm, cudaStream_t stream) {
   return guarded_in_group("ncclPutSignal", [&] {
     check_flags(flags);
     const int signal = signal_of(ctx, sigIdx);
-    const std::size_t bytes = bytes_of(count, type_of(datatype));
-    return issue_put(comm, peerWin, {.peer = peer, .offset = peerWinOffset, .bytes = bytes},
-                     localbuff, signal);
+    Operation put = message_with(comm, peer, stream);
+    put.input = localbuff;
+    put.call.count = bytes_of(count, type_of(datatype));
+    return issue_put(put, peerWin, peerWinOffset, signal);
   });
 }
 
 RONDO_NCCL_EXPORT(ncclSignal);
 ncclResult_t ncclSignal(int peer, int sigIdx, int ctx, unsigned int flags, ncclComm_t comm,
-                        cudaStream_t) {
+                        cudaStream_t stream) {
   return guarded_in_group("ncclSignal", [&] {
     check_flags(flags);
-    const int signal = signal_of(ctx, sigIdx);
-    const std::shared_ptr<Member> member = member_of(comm);
-    const auto calls = calls_of(*member);
-    calls->check_peer(peer);
-    return issue(
-        OneSidedCall{member, false, [calls, peer, signal] { calls->signal(peer, signal); }});
+    return issue_signal(message_with(comm, peer, stream), signal_of(ctx, sigIdx));
   });
 }
 
 RONDO_NCCL_EXPORT(ncclWaitSignal);
 ncclResult_t ncclWaitSignal(int nDesc, ncclWaitSignalDesc_t* signalDescs, ncclComm_t comm,
-                            cudaStream_t) {
+                            cudaStream_t stream) {
   return guarded_in_group("ncclWaitSignal", [&] {
     if (nDesc < 0)
       throw rondo::Error(rondo::ErrorCode::invalid_argument, "nDesc is " + std::to_string(nDesc),
                          {.remedy = "pass how many descriptions there are"});
     if (nDesc > 0) require(signalDescs, "signalDescs");
-    return issue_wait(comm, {signalDescs, static_cast<std::size_t>(nDesc)});
+    return issue_wait(comm, {signalDescs, static_cast<std::size_t>(nDesc)}, stream);
   });
 }

@@ -1,4 +1,5 @@
-// One-sided calls of the C API, on windows in host memory.
+// One-sided calls of the C API: on windows in GPU memory in the order of streams, or on windows in
+// host memory.
 #pragma once
 
 #include <functional>
@@ -14,13 +15,10 @@ namespace rondo::nccl {
 /// A put, a signal or a wait for signals, checked.
 struct OneSidedCall {
   std::shared_ptr<Member> member{};
-  bool waits = false;  ///< for peers; else it ends by itself
+  bool waits = false;      ///< for peers; else it ends by itself
+  bool in_stream = false;  ///< it returns at once
   std::function<void()> call{};
 };
-
-/// Whether windows of this process have such calls: not where GPUs can be used, whose memory peers
-/// reach in other ways.
-bool has_one_sided_calls();
 
 /// Makes the calls of one communicator, in order. Waits on one that does not block go on in the
 /// background; then it returns ncclInProgress. `begun`: it may have other calls under way.

@@ -57,7 +57,7 @@ std::string obstacle_to_host_windows(const Member& member) {
          (all ? "and GPU buffers go through the host's memory" : "and " + first("") + " has none");
 }
 
-/// Symmetric windows belong to all ranks together. Peers read them in calls between devices, or
+/// Symmetric windows belong to all ranks together. Peers read and write them between devices, or
 /// one-sided calls are made on them in host memory. Others tell peers nothing about theirs, and are
 /// only noted.
 ncclResult_t register_window(ncclComm_t comm, Registration registration, ncclWindow_t* window,

@@ -51,13 +51,15 @@ constexpr std::array table{
     SymbolRow{"ncclCommQueryProperties ncclTeamWorld ncclTeamLsa ncclTeamRail "
               "ncclTeamRankToWorld ncclTeamRankToLsa",
               Support::implemented, "ranks and teams; they report no device API and no multicast"},
+    SymbolRow{"ncclCommWindowRegister ncclCommWindowDeregister ncclWinGetUserPtr",
+              Support::implemented,
+              "with NCCL_WIN_COLL_SYMMETRIC, peers read GPU memory in place (see GPU buffers), and "
+              "one-sided calls are possible; other windows are recorded only"},
     SymbolRow{
-        "ncclCommWindowRegister ncclCommWindowDeregister ncclWinGetUserPtr", Support::implemented,
-        "with NCCL_WIN_COLL_SYMMETRIC, peers read GPU memory in place (see GPU buffers), and host "
-        "memory has one-sided calls; other windows are recorded only"},
-    SymbolRow{"ncclPutSignal ncclSignal ncclWaitSignal", Support::implemented,
-              "on windows in host memory, where no rank has a GPU driver; ctx below 8, sigIdx "
-              "below 32"},
+        "ncclPutSignal ncclSignal ncclWaitSignal", Support::implemented,
+        "on windows in GPU memory between GPUs of one host, in their stream's order (see GPU "
+        "buffers), or in host memory where no rank has a GPU driver; all else is refused, also "
+        "captures; ctx below 8, sigIdx below 32"},
     SymbolRow{
         "ncclCommRegister ncclCommDeregister", Support::without_effect,
         "peers learn nothing about each other's buffers; use ncclMemAlloc (host) or a symmetric "

@@ -20,6 +20,7 @@ class Window {
   ~Window() { ncclCommWindowDeregister(comm_, window_); }
   Window(const Window&) = delete;
   Window& operator=(const Window&) = delete;
+  operator ncclWindow_t() const { return window_; }  // NOLINT: as handles are passed
 
  private:
   ncclComm_t comm_;

@@ -1,17 +1,67 @@
 #!/usr/bin/env python3
-"""Processes of which not all have a GPU driver, and their windows.
+"""Processes that put into each other's windows in GPU memory, signal, and wait for signals.
 
 LIBNCCL_PATH and LIBCUDA_PATH name the libraries; without the latter the machine's own driver is
 taken. client.start_ranks() starts this script for each rank.
 """
 
 import ctypes
+import os
+import signal
+import unittest
 
 import client
 import device_processes_test as processes
+import device_segments_test as segments
+from client import Memory
+
+WHOLE = os.environ.get("SEGMENTS") is None  # windows are memory of cuMemAlloc
 
 
 class Rank(processes.Rank):
+    memory = Memory if WHOLE else segments.Rank.memory
+
+    def put(self, memory, window, peer):
+        self.library.call("ncclPutSignal", memory.pointer(), ctypes.c_size_t(memory.size), processes.BYTE,
+                          peer, window, ctypes.c_size_t(0), 0, 0, 0, self.comm, self.stream)
+
+    def wait_signal(self, peer, index=0):
+        wanted = (ctypes.c_int * 4)(1, peer, index, 0)
+        self.library.call("ncclWaitSignal", 1, wanted, self.comm, self.stream)
+
+    def ring(self):
+        """A rank puts again when its peer has read."""
+        after, before = (self.rank + 1) % self.ranks, (self.rank - 1) % self.ranks
+        for size in processes.SIZES:
+            memory, sent = self.memory(self.device, bytes(size)), Memory(self.device, bytes(size))
+            window = self.window(memory, 0, size)
+            for turn in range(20):
+                sent.set(processes.pattern(self.rank + turn, size))
+                self.put(sent, window, after)
+                self.wait_signal(before)
+                self.finish()
+                self.check("what was put", memory.get(), processes.pattern(before + turn, size))
+                self.library.call("ncclSignal", before, 1, 0, 0, self.comm, self.stream)
+                self.wait_signal(after, 1)
+            self.finish()
+            self.deregister(window)
+            memory.free()
+            sent.free()
+        self.library.call("ncclCommDestroy", self.comm)
+
+    def die_before_signal(self):
+        """The last rank is killed while others wait for its signal."""
+        memory = self.memory(self.device, processes.pattern(self.rank, processes.HALF))
+        window = self.window(memory, 0, memory.size)
+        self.put(memory, window, (self.rank + 1) % self.ranks)
+        self.wait_signal((self.rank - 1) % self.ranks)
+        self.finish()
+        if self.rank == self.ranks - 1:
+            os.kill(os.getpid(), signal.SIGKILL)
+        self.tell_failure(lambda: self.wait_signal(self.ranks - 1))
+        memory.free()
+        self.wait_until_all_is_free()
+
     def beside_no_driver(self):
         """Rank 0 alone has a driver: a window is made at once, and a signal says why there is none."""
         window = ctypes.c_void_p()
@@ -26,6 +76,22 @@ class Rank(processes.Rank):
 
 class Processes(processes.Job):
     script = __file__
+
+    def test_bytes_arrive_before_their_signal(self):
+        for more in ({}, {"SEGMENTS": "shared"}, {"SEGMENTS": "allocated"}):
+            self.check_all(self.run_ranks("ring", 2, **more), "bytes is read in place")
+        self.check_all(self.run_ranks("ring", 4), "bytes is read in place")
+        if segments.STAND_IN:
+            self.check_all(self.run_ranks("ring", 2, DEVICES="own"), "bytes is read in place")
+
+    def test_a_killed_rank_is_told_of(self):
+        said = self.run_ranks("die_before_signal", 3)
+        self.assertEqual(said[2][1], -signal.SIGKILL)
+        for text, status in said[:2]:
+            self.assertEqual(status, 0, text)
+            self.assertIn(f"\n{client.REMOTE_ERROR} ", "\n" + text)
+            self.assertIn("rank 2", text)
+            self.assertIn("\nall memory was given back", text)
 
     def test_all_ranks_know_that_some_have_no_driver(self):
         said = self.run_ranks("beside_no_driver", 2, DEVICES="first", RONDO_BOOTSTRAP_TIMEOUT="20")

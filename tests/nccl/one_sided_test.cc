@@ -121,7 +121,7 @@ TEST_CASE("wrong arguments of one-sided calls are refused") {
     refuses(put({1}, 0, window, 0, 32, comm), "no signal 32 in context 0");
     refuses(ncclSignal(0, 0, 8, 0, comm, nullptr), "no signal 0 in context 8");
     refuses(ncclSignal(0, 0, 0, 1, comm, nullptr), "flags is 1");
-    refuses(ncclSignal(-1, 0, 0, 0, comm, nullptr), "rank -1 does not exist");
+    refuses(ncclSignal(-1, 0, 0, 0, comm, nullptr), "peer -1 is not a rank");
     refuses(ncclPutSignal(nullptr, 1, ncclInt32, 0, window, 0, 0, 0, 0, comm, nullptr), "null");
     refuses(ncclPutSignal(sent.data(), ~0UL, ncclInt32, 0, window, 0, 0, 0, 0, comm, nullptr),
             "count is");

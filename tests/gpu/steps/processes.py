@@ -10,7 +10,7 @@ from steps.place import ROOT
 
 # Each with a part of the time that is left.
 SCRIPTS = (("gpu/freed_memory.py", 0.25), ("nccl/device_processes_test.py", 0.6),
-           ("nccl/device_segments_test.py", 1))
+           ("nccl/device_puts_test.py", 0.3), ("nccl/device_segments_test.py", 1))
 WAITING = "Waiting.test_ranks_that_share_a_device_wait_under_mps"
 
 
