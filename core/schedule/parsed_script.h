@@ -96,7 +96,8 @@ struct ParsedScript {
   std::vector<WrittenStep> steps{};
   std::vector<Formula> formulas{};
 
-  /// Verdicts, by root, number of ranks and, if needed, the host of each; empty: it is right.
+  /// Verdicts ("is wrong for ..."), by root, number of ranks and, if needed, the host of each; empty: it
+  /// is right.
   using Verdicts = std::map<std::pair<int, std::vector<int>>, std::string>;
   mutable std::mutex verdicts_lock{};
   mutable Verdicts verdicts{};

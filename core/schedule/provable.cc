@@ -10,50 +10,61 @@
 namespace rondo {
 namespace {
 
-constexpr std::uint64_t most_cells = std::uint64_t{1} << 21;  ///< chunks of all ranks' buffers
-constexpr std::uint64_t most_moved = std::uint64_t{1} << 21;  ///< chunks of all steps of all ranks
+constexpr std::uint64_t most_lanes_in_all = std::uint64_t{1} << 16;
+constexpr std::uint64_t most_buffer_chunks = std::uint64_t{1} << 21;
+constexpr std::uint64_t most_operand_chunks = std::uint64_t{1} << 20;
 constexpr std::uint64_t most_steps = std::uint64_t{1}
                                      << 14;  ///< of one rank: hazard.h compares all
 
+struct Count {
+  std::uint64_t steps = 0;     ///< of one rank
+  std::uint64_t operands = 0;  ///< chunks that the steps of all ranks read
+
+  bool is_over() const { return steps > most_steps || operands > most_operand_chunks; }
+};
+
 /// Adds a lane's steps, until there are too many.
-void count_lane(const Schedule& schedule, int rank, int lane, std::uint64_t& count,
-                std::uint64_t& moved) {
+void count_lane(const Schedule& schedule, int rank, int lane, Count& count) {
   std::vector<Operand> operands;
-  ++moved;  // a lane without steps is looked at, too
   try {
     Steps steps = schedule.steps(rank, lane);
-    while (const Step* step = steps.next()) {
+    while (const Step* step = count.is_over() ? nullptr : steps.next()) {
       const Op op = to_op(*step, lane, operands);
-      moved += std::max<std::uint64_t>(1, op.extent.count) * operands.size();
-      if (++count > most_steps || moved > most_moved) return;
+      ++count.steps;
+      count.operands += std::max<std::uint64_t>(1, op.extent.count) * operands.size();
     }
   } catch (const Error&) {  // verify() says it
   }
 }
 
+std::string more_than(std::uint64_t most, const std::string& what) {
+  return "has more than " + std::to_string(most) + " " + what;
+}
+
 std::string excess(const Schedule& schedule) {
-  const auto more_than = [](std::uint64_t most, const std::string& what) {
-    return "has more than " + std::to_string(most) + " " + what;
-  };
   const auto ranks = static_cast<std::uint64_t>(schedule.ranks);
-  if (static_cast<std::uint64_t>(schedule.layout.chunks()) > most_cells / ranks)
-    return more_than(most_cells, "chunks on all ranks together");
-  std::uint64_t moved = 0;
+  if (static_cast<std::uint64_t>(schedule.lanes) > most_lanes_in_all / ranks)
+    return more_than(most_lanes_in_all, "lanes on all ranks together");
+  if (static_cast<std::uint64_t>(schedule.layout.chunks()) > most_buffer_chunks / ranks)
+    return more_than(most_buffer_chunks, "chunks in the buffers of all ranks together");
+  Count count;
   for (int rank = 0; rank < schedule.ranks; ++rank) {
-    std::uint64_t steps = 0;
-    for (int lane = 0; lane < schedule.lanes; ++lane) {
-      count_lane(schedule, rank, lane, steps, moved);
-      if (steps > most_steps) return more_than(most_steps, "steps on rank " + std::to_string(rank));
-      if (moved > most_moved) return more_than(most_moved, "chunks in the steps of all ranks");
-    }
+    count.steps = 0;
+    for (int lane = 0; lane < schedule.lanes; ++lane) count_lane(schedule, rank, lane, count);
+    if (count.steps > most_steps)
+      return more_than(most_steps, "steps on rank " + std::to_string(rank));
+    if (count.is_over())
+      return more_than(most_operand_chunks, "chunks as operands of all ranks' steps together");
   }
   return {};
 }
 
 }  // namespace
 
-std::string too_long_to_prove(const Schedule& schedule) {
-  const std::string words = excess(schedule);
+std::string too_long_to_prove(const Schedule& schedule, const std::uint64_t& statements) {
+  std::string words = excess(schedule);
+  if (words.empty() && statements == 0)
+    words = more_than(most_statements_in_all, "statements to run on all ranks together");
   if (words.empty()) return {};
   return words + " with " + std::to_string(schedule.ranks) +
          " ranks, which would take too long to prove";

@@ -85,6 +85,8 @@ struct Built {
   std::shared_ptr<const Hosts> hosts;  ///< null where the script needs none
   int ranks = 1;
   int root = 0;
+  std::uint64_t* statements =
+      nullptr;  ///< that may run yet, of all ranks and lanes; null: any number
   int lanes = 1;
   int chunks = 1;
   /// Sections of one rank and lane, by rank * lanes + lane.
@@ -183,6 +185,8 @@ Steps steps_of(std::shared_ptr<const Built> built, int rank, int lane,
     int round = 0;
     for (std::uint32_t at = section.begin; at < section.end;) {
       const Statement& statement = built->script->statements[at];
+      if (built->statements != nullptr && (*built->statements == 0 || --*built->statements == 0))
+        values.fail(statement.value, "expected fewer statements of all ranks together");
       if (++count > most_statements)
         values.fail(statement.value, "rank " + std::to_string(rank) + " does more than " +
                                          std::to_string(most_statements) + " statements");
@@ -220,10 +224,11 @@ std::shared_ptr<const Hosts> hosts_of(const ParsedScript& script, const Topology
 
 /// The script as a schedule, and what its steps are made of.
 std::pair<Schedule, std::shared_ptr<const Built>> make(
-    const std::shared_ptr<const ParsedScript>& script, const Topology& topology, int root) {
+    const std::shared_ptr<const ParsedScript>& script, const Topology& topology, int root,
+    std::uint64_t* statements = nullptr) {
   const int ranks = topology.ranks;
   const auto built =
-      std::make_shared<Built>(Built{script, hosts_of(*script, topology), ranks, root});
+      std::make_shared<Built>(Built{script, hosts_of(*script, topology), ranks, root, statements});
   const Values values = built->values();
   built->lanes = values.whole(script->lanes, "the number of lanes", 1, 65535);
   const int parts = values.whole(script->parts, "the parts of a block", 1, most_parts);
@@ -340,18 +345,24 @@ Schedule Script::build_right(const Topology& topology, int root) const {
   const std::lock_guard lock(parsed_->verdicts_lock);
   const std::pair key(root, std::move(places));
   auto verdict = parsed_->verdicts.find(key);
-  if (verdict == parsed_->verdicts.end()) {
-    if (const std::string words = too_long_to_prove(schedule); !words.empty())
-      throw Error(ErrorCode::invalid_argument, source() + " " + words,
-                  {.remedy = "use fewer parts and steps, or be for fewer ranks"});
-    const Report report = verify(schedule, line_of(topology, root));
-    verdict = parsed_->verdicts.emplace(key, report.ok() ? "" : report.findings.front()).first;
-  }
+  if (verdict == parsed_->verdicts.end())
+    verdict = parsed_->verdicts.emplace(key, verdict_of(schedule, topology, root)).first;
   if (verdict->second.empty()) return schedule;
-  throw Error(ErrorCode::invalid_argument,
-              parsed_->source + " is wrong for " + std::to_string(topology.ranks) +
-                  " ranks: " + verdict->second,
+  throw Error(ErrorCode::invalid_argument, source() + " " + verdict->second,
               {.remedy = "`rondo verify --file` says more"});
+}
+
+std::string Script::verdict_of(const Schedule& schedule, const Topology& topology, int root) const {
+  if (const std::string words = unprovable(topology, root); !words.empty()) return words;
+  const Report report = verify(schedule, line_of(topology, root));
+  if (report.ok()) return {};
+  return "is wrong for " + std::to_string(topology.ranks) + " ranks: " + report.findings.front();
+}
+
+std::string Script::unprovable(const Topology& topology, int root) const {
+  std::uint64_t statements = most_statements_in_all;
+  const Schedule schedule = make(parsed_, topology, root, &statements).first;
+  return too_long_to_prove(schedule, statements);
 }
 
 Schedule parse_schedule(std::string_view text, std::string_view source) {

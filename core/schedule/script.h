@@ -46,7 +46,9 @@ class Script {
   Schedule build(const Topology& topology, int root) const;
   /// The lines that its steps are from.
   LineOf line_of(const Topology& topology, int root) const;
-  /// The same, verified: throws Error{invalid_argument} with what verify() found. A verdict is kept.
+  /// "has more than 16384 steps ..."; empty: it can be proved in some seconds. See provable.h.
+  std::string unprovable(const Topology& topology, int root) const;
+  /// The same as build(), verified: throws Error{invalid_argument} with what verify() found. A verdict is kept.
   Schedule build_right(const Topology& topology, int root) const;
 
   /// Equal only to its copies.
@@ -54,6 +56,7 @@ class Script {
   friend auto operator<=>(const Script&, const Script&) = default;
 
  private:
+  std::string verdict_of(const Schedule& schedule, const Topology& topology, int root) const;
   friend Script parse_script(std::string_view text, std::string_view source);
   explicit Script(std::shared_ptr<const ParsedScript> parsed) : parsed_(std::move(parsed)) {}
 

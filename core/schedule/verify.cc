@@ -108,6 +108,7 @@ void conclude(const Schedule& header, const Outcome& outcome, ContributionDomain
   report.exact = domain.algebra().exact();
   report.ops = outcome.ops;
   report.messages = outcome.messages;
+  report.completed = outcome.completed;
   for (std::string& problem : describe(outcome, header)) findings.add(std::move(problem));
   if (!outcome.completed) return;
   domain.check_lanes();

@@ -33,6 +33,7 @@ struct Report {
   /// Each names rank, lane, step, phase, round and chunk where they matter. At most 20 are kept.
   std::vector<std::string> findings{};
   std::uint64_t suppressed = 0;  ///< findings beyond those kept
+  bool completed = true;         ///< every lane ran to its end: no wait cycle
 
   bool ok() const { return findings.empty(); }
 };

@@ -262,13 +262,16 @@ TEST_CASE("what would take too long to prove is refused at once") {
   };
   const std::string too_long = " ranks, which would take too long to prove";
   CHECK(refusal(4, "parts 1000000", "") ==
-        "file has more than 2097152 chunks on all ranks together with 4" + too_long);
+        "file has more than 2097152 chunks in the buffers of all ranks together with 4" + too_long);
   CHECK(refusal(4, "", loop(16385, "send input[r] to (r+1) % P")) ==
         "file has more than 16384 steps on rank 0 with 4" + too_long);
   CHECK(refusal(4, "parts 1000", loop(600, "send input[r*1000..r*1000+999] to (r+1) % P")) ==
-        "file has more than 2097152 chunks in the steps of all ranks with 4" + too_long);
+        "file has more than 1048576 chunks as operands of all ranks' steps together with 4" +
+            too_long);
   CHECK(refusal(64, "lanes 65535", "") ==
-        "file has more than 2097152 chunks in the steps of all ranks with 64" + too_long);
+        "file has more than 65536 lanes on all ranks together with 64" + too_long);
+  CHECK(refusal(64, "lanes 1000", loop(1'000'000, "let x = i")) ==
+        "file has more than 16777216 statements to run on all ranks together with 64" + too_long);
   // Just below: it is looked at, and found to be wrong.
   CHECK(refusal(2, "", loop(16384, "send input[r] to (r+1) % P")).find("wait cycle") !=
         std::string::npos);

@@ -7,7 +7,6 @@
 #include "core/base/text.h"
 #include "core/plan/written.h"
 #include "core/schedule/collective.h"
-#include "core/schedule/provable.h"
 #include "core/schedule/script.h"
 #include "core/schedule/verify.h"
 #include "rondo/error.h"
@@ -26,6 +25,7 @@ struct FileSummary {
   std::uint64_t steps = 0;
   bool exact = true;
   std::vector<std::string> findings{};
+  std::vector<std::string> unproved{};  ///< what would take too long
 };
 
 /// The topologies that the command line names, or the only number of ranks that the text is for.
@@ -61,8 +61,9 @@ void verify_one(const Schedule& schedule, const LineOf& line_of, const std::stri
   if (report.suppressed > 0)
     summary.findings.push_back(where + "and " + std::to_string(report.suppressed) + " more");
   if (!report.ok()) return;
-  for (const std::string& finding : lower_verified(schedule).report.findings)
-    summary.findings.push_back(where + "lowered: " + finding);
+  for (const Fusion fusion : {Fusion::full, Fusion::sends_from_place})
+    for (const std::string& finding : lower_verified(schedule, fusion).report.findings)
+      summary.findings.push_back(where + "lowered: " + finding);
 }
 
 void verify_place(const Script& script, const Mixture& place, const VerifyFile& input,
@@ -76,10 +77,11 @@ void verify_place(const Script& script, const Mixture& place, const VerifyFile& 
     if (roots.size() > 1) where += ", root " + std::to_string(root);
     const Schedule schedule = script.build(place.topology, root);
     if (!where.empty()) where += ": ";
-    if (const std::string words = too_long_to_prove(schedule); !words.empty())
-      summary.findings.push_back(where + script.source() + " " + words);
-    else
-      verify_one(schedule, script.line_of(place.topology, root), where, summary);
+    if (const std::string words = script.unprovable(place.topology, root); !words.empty()) {
+      summary.unproved.push_back(where + script.source() + " " + words);
+      return;
+    }
+    verify_one(schedule, script.line_of(place.topology, root), where, summary);
   }
 }
 
@@ -87,7 +89,7 @@ FileSummary summary_of(const Script& script, const VerifyFile& input) {
   FileSummary summary;
   std::string unfit;
   for (const Mixture& place : places_of(script, input)) {
-    if (summary.findings.size() >= most_file_findings) {
+    if (summary.findings.size() + summary.unproved.size() >= most_file_findings) {
       summary.findings.push_back("and more: larger numbers of ranks were not tried");
       break;
     }
@@ -110,6 +112,8 @@ int verify_file(const VerifyFile& input) {
   const Script script = read_script(input.file);
   const FileSummary summary = summary_of(script, input);
   for (const std::string& finding : summary.findings) std::printf("%s\n", finding.c_str());
+  for (const std::string& words : summary.unproved) std::printf("%s\n", words.c_str());
+  const bool proved = summary.findings.empty() && summary.unproved.empty();
   const bool several = summary.schedules > 1;
   std::printf("%s of %s ranks (%s%llu steps, contributors %s): %s\n",
               std::string(name(script.collective())).c_str(),
@@ -117,8 +121,10 @@ int verify_file(const VerifyFile& input) {
               several ? (std::to_string(summary.schedules) + " schedules, ").c_str() : "",
               static_cast<unsigned long long>(summary.steps),
               summary.exact ? "exact" : "by fingerprint",
-              summary.findings.empty() ? "ok" : "WRONG");
-  return summary.findings.empty() ? 0 : 1;
+              proved                     ? "ok"
+              : summary.findings.empty() ? "NOT PROVED"
+                                         : "WRONG");
+  return proved ? 0 : 1;
 }
 
 }  // namespace rondo::tool
