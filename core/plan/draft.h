@@ -12,13 +12,6 @@ struct Draft {
   Op op{};  ///< its operands and dependencies are not yet placed
   std::vector<Operand> operands{};
   bool alive = true;  ///< false: fused into another draft
-
-  bool receives_from(int peer) const {
-    for (const Operand& operand : operands) {
-      if (operand.is_channel() && operand.peer == peer) return true;
-    }
-    return false;
-  }
 };
 
 /// Fuses one lane's drafts in place; dead ones are removed.

@@ -160,7 +160,7 @@ Estimates::Estimates(const Topology& topology)
   for (int host = 0; host < hosts_.count(); ++host) {
     const int here = hosts_.size(host);
     smallest_ = std::min(smallest_, here);
-    most_leaving_ = std::max(most_leaving_, here * (hosts_.ranks() - here));
+    most_leaving_ = std::max(most_leaving_, static_cast<double>(here) * (hosts_.ranks() - here));
   }
 }
 
@@ -223,7 +223,7 @@ Estimate Estimates::two_levels(const Composition& composition, double bytes) con
       return across.alphas * ((largest + size - 1) / size) * queueing(size);
     };
     across.alphas = std::max(leaving(smallest_), leaving(largest));
-    across.moved = static_cast<double>(most_leaving_) / hosts_.ranks() / largest;
+    across.moved = most_leaving_ / hosts_.ranks() / largest;
     link.alpha = network_.alpha;
   }
   const PartSeconds out = seconds_of(across, bytes, link, gamma_);

@@ -47,8 +47,8 @@ class Estimates {
 
   const Topology& topology_;
   Hosts hosts_;
-  int smallest_;          ///< ranks of the smallest host
-  int most_leaving_ = 0;  ///< blocks of an all_to_all that leave a host
+  int smallest_;             ///< ranks of the smallest host
+  double most_leaving_ = 0;  ///< blocks of an all_to_all that leave a host
   int outwards_;  ///< of the ranks of a host, at most, so many have the next rank on another host
   LinkCosts memory_;
   LinkCosts network_;  ///< beta: of a host's ports together, those of the slowest host

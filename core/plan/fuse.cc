@@ -46,9 +46,11 @@ void fuse_operand(Drafts& drafts, Uses& uses, Index position, std::size_t index)
       source.is_channel() ? uses.receives_between(*made, position, source.peer)
                           : uses.writer_before(position, source.chunk).value_or(0) > *made;
   // Two messages of one channel in one op would need their order said; no schedule needs it.
-  if (moved_past_its_like || (source.is_channel() && drafts[position].receives_from(source.peer)))
-    return;
+  const bool twice =
+      source.is_channel() && uses.receives_between(position - 1, position + 1, source.peer);
+  if (moved_past_its_like || twice) return;
   drafts[position].operands[index] = source;
+  uses.remove(position, wanted);
   uses.add(position, source);
   producer.alive = false;
 }

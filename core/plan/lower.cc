@@ -1,6 +1,7 @@
 #include "core/plan/lower.h"
 
 #include <algorithm>
+#include <map>
 #include <optional>
 #include <ranges>
 #include <tuple>
@@ -47,6 +48,12 @@ class ChannelOrder {
     }
     return false;
   }
+};
+
+struct Lane {
+  std::vector<Draft> drafts;
+  std::vector<std::vector<Dependency>> dependencies;
+  std::vector<std::uint32_t> place;  ///< index in the program, by index in the lane
 };
 
 /// The drafts that touch one chunk, as far as the next one must come after them. Those before them
@@ -159,6 +166,24 @@ void find_rewritten(std::vector<Draft>& drafts, int chunks) {
   }
 }
 
+/// Numbers the scratch slots that are left from 0 on: each takes memory as large as the index space.
+void renumber_scratch(std::vector<Lane>& lanes) {
+  std::map<std::uint16_t, std::uint16_t> numbers;
+  const auto each_slot = [&](auto use) {
+    for (Lane& lane : lanes)
+      for (Draft& draft : lane.drafts) {
+        for (Operand& operand : draft.operands)
+          if (!operand.is_channel() && operand.chunk.buffer == Buffer::scratch)
+            use(operand.chunk.slot);
+        if (draft.op.writes && draft.op.into.buffer == Buffer::scratch) use(draft.op.into.slot);
+      }
+  };
+  each_slot([&](std::uint16_t slot) { numbers[slot] = 0; });
+  std::uint16_t next = 0;
+  for (auto& [slot, number] : numbers) number = next++;
+  each_slot([&](std::uint16_t& slot) { slot = numbers[slot]; });
+}
+
 Draft draft_of(const Schedule& schedule, int rank, const Step& step, int lane) {
   Draft draft;
   draft.op = to_op(step, lane, draft.operands);
@@ -188,12 +213,6 @@ void append(Program& program, const Draft& draft) {
 }
 
 /// One lane after the other, but taking turns op by op, so that lanes advance together.
-struct Lane {
-  std::vector<Draft> drafts;
-  std::vector<std::vector<Dependency>> dependencies;
-  std::vector<std::uint32_t> place;  ///< index in the program, by index in the lane
-};
-
 Program interleave(std::vector<Lane>& lanes) {
   Program program;
   std::size_t longest = 0;
@@ -233,6 +252,7 @@ Program lower(const Schedule& schedule, int rank, Fusion fusion) {
     find_rewritten(lane.drafts, chunks);
     lane.dependencies = Dependencies(lane.drafts, chunks).take();
   }
+  renumber_scratch(lanes);
   Program program = interleave(lanes);
   program.lanes = schedule.lanes;
   program.depth = std::max(schedule.depth, fused_depth);

@@ -20,37 +20,38 @@ void each_chunk(const Chunk& run, int chunks, Use use) {
   for (std::uint64_t i = 0; i < run.count; ++i) use(slot * all + (run.first + i) % all);
 }
 
-/// Of drafts that change while it lives: those that died, or use something no more, do not count.
+/// Of drafts that change while it lives. Those that died do not count.
 class Uses {
  public:
   using Index = std::uint32_t;
 
   /// `drafts` outlives it.
   Uses(const std::vector<Draft>& drafts, int chunks);
-  /// What a draft has come to use.
+  /// A draft has come to use this, or does not use it any more.
   void add(Index by, const Operand& operand);
+  void remove(Index by, const Operand& operand);
   void add_send(Index by, int peer);
 
   /// The last draft before `before` that writes to a chunk of the run.
   std::optional<Index> writer_before(Index before, const Chunk& run) const;
-  /// Whether a draft after `after`, but for `except`, reads of the run before one writes just this run.
-  bool read_after(Index after, Index except, const Chunk& run) const;
-  /// Whether a draft between the two sends to the peer, or receives from it.
+  /// Whether a draft after `after`, other than `ignored`, reads of the run before one writes just this
+  /// run.
+  bool read_after(Index after, Index ignored, const Chunk& run) const;
+  /// Whether a draft between the two, both left out, sends to the peer or receives from it.
   bool sends_between(Index after, Index before, int peer) const;
   bool receives_between(Index after, Index before, int peer) const;
 
  private:
-  using Users = std::vector<Index>;  ///< in order
+  using Users = std::vector<Index>;  ///< in order; a draft comes as often as it has such operands
   struct Memory {
     Users readers{};
     Users writers{};
   };
 
-  bool reads(Index index, const Chunk& run) const;
-  bool writes(Index index) const;
-  template <class Predicate>
-  bool any_between(const std::unordered_map<int, Users>& all, Index after, Index before, int peer,
-                   Predicate uses) const;
+  bool is_alive(Index index) const { return drafts_[index].alive; }
+  bool writes(Index index) const { return is_alive(index) && drafts_[index].op.writes; }
+  bool any_between(const std::unordered_map<int, Users>& all, Index after, Index before,
+                   int peer) const;
 
   const std::vector<Draft>& drafts_;
   int chunks_;

@@ -137,6 +137,41 @@ TEST_CASE("a schedule of one or two stages is merged where ranks share memory") 
              });
 }
 
+/// In lane r rank r first waits, in the other it first works: an executor that looked at one lane before
+/// the other would wait for ever.
+const std::string apart = R"(
+collective all_gather
+algorithm apart
+ranks 2
+parts 2
+lanes 2
+rank r lane l
+  let me = 2*r + l
+  let other = 2*(1-r) + l
+  if r == l
+    for i in 1..40
+      receive from 1-r into scratch0[other]
+    end
+    receive from 1-r into output[other]
+    send input[me] to 1-r
+  else
+    for i in 1..60
+      copy input[me] into scratch0[me]
+    end
+    for i in 1..41
+      send input[me] to 1-r
+    end
+    receive from 1-r into output[other]
+  end
+  copy input[me] into output[me]
+)";
+
+TEST_CASE("lanes that wait at different times wait for nobody else") {
+  const File file("apart.schedule", apart);
+  for (const std::string transport : {"local", "shm", "tcp"})
+    run_with(file.path(), "apart", Collective::all_gather, 2, transport);
+}
+
 /// A fused op holds a message while it waits to send, which its schedule does not.
 TEST_CASE("a schedule whose fused program would wait for ever runs step by step") {
   std::ifstream file(examples + "/swing.schedule");

@@ -53,7 +53,7 @@ TEST_CASE("every algorithm's lowered programs verify, at every root") {
       const int roots = info(row.collective).has_root ? ranks : 1;
       for (int root = 0; root < roots; ++root) {
         const Schedule schedule = row.build(ranks, root);
-        for (const Fusion fusion : {Fusion::full, Fusion::sends_from_place}) {
+        for (const Fusion fusion : {Fusion::full, Fusion::sends_from_place, Fusion::none}) {
           const Report report = verify_lowered(schedule, lower_all(schedule, fusion));
           INFO(name(row.collective)
                << " " << row.name << " ranks " << ranks << " root " << root

@@ -170,7 +170,7 @@ TEST_CASE("interleaved passes wait in no circle and mix up no frames or memory: 
       if (row.collective == Collective::send_recv && ranks == 1) continue;
       const Schedule schedule = row.build(ranks, info(row.collective).has_root ? ranks - 1 : 0);
       const Cut cut = cut_for_wires(flow_of(schedule), std::size_t{512} << 10, 16);
-      for (const Fusion fusion : {Fusion::full, Fusion::sends_from_place}) {
+      for (const Fusion fusion : {Fusion::full, Fusion::sends_from_place, Fusion::none}) {
         for (std::uint32_t interleaved = 1; interleaved <= cut.interleaved; ++interleaved) {
           check(schedule, fusion, interleaved, patience(interleaved));
           if (ranks < 8) check(schedule, fusion, interleaved, window);
