@@ -29,8 +29,9 @@ enum class Fusion : std::uint8_t {
   none
 };
 
-/// Pure; O(chunks in the steps) but where many steps write overlapping runs, done once per plan. Throws Error{internal} when the schedule
-/// breaks a rule of the schedule language (e.g. operands of different extents).
+/// Pure; O(chunks in the steps), but where many steps write overlapping runs. Done once per plan. Throws
+/// Error{internal} when the schedule breaks a rule of the schedule language (e.g. operands of different
+/// extents).
 Program lower(const Schedule& schedule, int rank, Fusion fusion = Fusion::full);
 
 }  // namespace rondo

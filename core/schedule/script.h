@@ -48,7 +48,8 @@ class Script {
   LineOf line_of(const Topology& topology, int root) const;
   /// "has more than 16384 steps ..."; empty: it can be proved in some seconds. See provable.h.
   std::string unprovable(const Topology& topology, int root) const;
-  /// The same as build(), verified: throws Error{invalid_argument} with what verify() found. A verdict is kept.
+  /// The same as build(), verified: throws Error{invalid_argument} with what verify() found. A verdict
+  /// is kept.
   Schedule build_right(const Topology& topology, int root) const;
 
   /// Equal only to its copies.
