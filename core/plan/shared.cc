@@ -107,8 +107,14 @@ std::shared_ptr<const SharedPlan> in_windows(const SharedChoice& choice, Collect
 
 /// What calls in shared memory run: single chunks, of the callers' buffers.
 bool is_simple(const Program& program) {
-  const auto is_one = [](const Op& op) { return op.extent.count == 1; };
-  return program.scratch_slots == 0 && std::ranges::all_of(program.ops, is_one);
+  const auto in_scratch = [](const Operand& operand) {
+    return operand.chunk.buffer == Buffer::scratch;
+  };
+  return std::ranges::all_of(program.ops, [&](const Op& op) {
+    const bool scratch = (op.writes && op.into.buffer == Buffer::scratch) ||
+                         std::ranges::any_of(program.operands_of(op), in_scratch);
+    return op.extent.count == 1 && !scratch;
+  });
 }
 
 /// With more stages, the slices of a program over channels overlap better than these wait.

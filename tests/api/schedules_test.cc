@@ -137,6 +137,29 @@ TEST_CASE("a schedule of one or two stages is merged where ranks share memory") 
              });
 }
 
+/// It keeps partial sums in scratch, which calls in shared memory have none of.
+const std::string in_scratch = R"(
+collective reduce_scatter
+algorithm in_scratch
+ranks 3..
+rank r
+  for i in 1..P-1
+    send input[(r+i) % P] to (r+i) % P
+  end
+  receive_reduce from (r-1) % P then input[r] into scratch0[r]
+  for i in 2..P-2
+    receive_reduce from (r-i) % P then scratch0[r] into scratch0[r]
+  end
+  receive_reduce from (r+1) % P then scratch0[r] into output[r]
+)";
+
+TEST_CASE("a schedule that keeps sums in scratch goes by messages") {
+  const File file("in_scratch.schedule", in_scratch);
+  for (const std::string transport : {"local", "shm"})
+    for (const int ranks : cells<int>({3, 5}, {3}))
+      run_with(file.path(), "in_scratch", Collective::reduce_scatter, ranks, transport);
+}
+
 /// In lane r rank r first waits, in the other it first works: an executor that looked at one lane before
 /// the other would wait for ever.
 const std::string apart = R"(
