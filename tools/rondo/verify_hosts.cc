@@ -1,6 +1,7 @@
 #include "tools/rondo/verify_hosts.h"
 
 #include <cstdio>
+#include <numeric>
 #include <set>
 #include <vector>
 
@@ -17,6 +18,7 @@ namespace rondo::tool {
 namespace {
 
 constexpr std::size_t most_shown = 10;
+constexpr int most_proved_ranks = 1024;  ///< proofs take memory by the square of these
 
 /// Those that are named: "3+5". Else all hosts alike; sizes that go up; one large host among small
 /// ones.
@@ -112,6 +114,9 @@ std::vector<Composition> compositions_of(const VerifyHosts& input) {
 std::vector<Mixture> mixtures_of(const std::string& hosts, const std::string& ranks_per_host) {
   std::vector<Mixture> all;
   for (const std::vector<int>& sizes : sizes_of(hosts, ranks_per_host)) {
+    if (const int ranks = std::accumulate(sizes.begin(), sizes.end(), 0); ranks > most_proved_ranks)
+      reject("--hosts " + hosts + " has " + std::to_string(ranks) + " ranks, too many to prove",
+             "at most " + std::to_string(most_proved_ranks));
     std::string words;
     for (const int size : sizes) words += (words.empty() ? "" : "+") + std::to_string(size);
     all.push_back({words + " ranks", on_hosts(sizes, Numbering::by_host)});

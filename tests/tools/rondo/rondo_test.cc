@@ -74,6 +74,8 @@ TEST_CASE("a text with loops is verified for all that it is for") {
         "broadcast of 4 ranks (7 steps, contributors exact): ok\n");
   CHECK(run_rondo("verify --file - --hosts 2 --ranks-per-host 2", line)
             .says("broadcast of 3-4 ranks ("));
+  CHECK(run_rondo("verify --file - --hosts 1000x1000", line)
+            .says("--hosts 1000x1000 has 1000000 ranks, too many to prove. Try: at most 1024"));
   CHECK(
       run_rondo("verify --file - --hosts 1+2x3", line).says("broadcast of 7 ranks (28 schedules"));
   const Run none = run_rondo("verify --file - --ranks 12", line);
