@@ -162,9 +162,10 @@ Choice choose_messages(Collective collective, const CallSize& size, const Topolo
   if (is_predicted(collective, around) && !rank_order) {
     std::vector<Composition> all = compositions(collective, around, selection);
     std::erase_if(all, [&](const auto& each) { return !selection.allows(collective, each); });
-    const auto unfit = std::ranges::stable_partition(
-        all, [&](const auto& each) { return suits(each.across->name, size, around.ranks); });
-    if (unfit.begin() != all.begin()) all.erase(unfit.begin(), unfit.end());
+    const auto unfit = std::stable_partition(all.begin(), all.end(), [&](const auto& each) {
+      return suits(each.across->name, size, around.ranks);
+    });
+    if (unfit != all.begin()) all.erase(unfit, all.end());
     return {fastest(all, size, around), "least predicted time" + note};
   }
   const std::span<const Rule> table = rank_order ? std::span<const Rule>(rank_order_rules) : rules;

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <map>
 #include <optional>
-#include <ranges>
 #include <tuple>
 #include <unordered_map>
 #include <unordered_set>
@@ -154,11 +153,11 @@ class Dependencies {
 /// lanes share no memory.
 void find_rewritten(std::vector<Draft>& drafts, int chunks) {
   std::unordered_set<std::uint64_t> written;  // by later drafts
-  for (Draft& draft : std::views::reverse(drafts)) {
-    Op& op = draft.op;
-    if (op.out_peer >= 0 && !op.writes && draft.operands.size() == 1 &&
-        !draft.operands[0].is_channel()) {
-      const Chunk& sent = draft.operands[0].chunk;
+  for (auto draft = drafts.rbegin(); draft != drafts.rend(); ++draft) {
+    Op& op = draft->op;
+    if (op.out_peer >= 0 && !op.writes && draft->operands.size() == 1 &&
+        !draft->operands[0].is_channel()) {
+      const Chunk& sent = draft->operands[0].chunk;
       op.rewritten = sent.buffer == Buffer::scratch;
       each_chunk(sent, chunks, [&](std::uint64_t key) { op.rewritten |= written.contains(key); });
     }
