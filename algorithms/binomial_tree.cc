@@ -22,7 +22,6 @@
 //   scatter          q        floor(log2(P))    (P-1)/P                             0
 //   gather           q        floor(log2(P))    max(P-2^(q-1),2^(q-2))/P            0
 #include <algorithm>
-#include <ranges>
 
 #include "algorithms/builders.h"
 #include "algorithms/tree.h"
@@ -62,9 +61,9 @@ Steps gather(RankInLane at, ChunkOf place) {
   const ChunkOf blocks = at.rank == at.root ? ChunkOf(output) : place;
   const bool leaf = at.rank != at.root && node.children.empty();
   if (!leaf) co_yield copy(input(at.rank), blocks(at.rank, 1));
-  for (const Edge& child : node.children | std::views::reverse) {
-    const Chunk part = blocks(child.peer, blocks_under(child.peer, at));
-    co_yield receive(child.peer, part).at(0, node.reduce_round(child));
+  for (auto child = node.children.rbegin(); child != node.children.rend(); ++child) {
+    const Chunk part = blocks(child->peer, blocks_under(child->peer, at));
+    co_yield receive(child->peer, part).at(0, node.reduce_round(*child));
   }
   if (at.rank != at.root) {
     const Chunk from = leaf ? input(at.rank) : blocks(at.rank, blocks_under(at.rank, at));

@@ -1,13 +1,11 @@
 #include "algorithms/tree.h"
 
-#include <ranges>
-
 namespace rondo {
 
 Steps reduce_up(TreeNode node, Chunk value, Chunk sum, int phase) {
-  for (const Edge& child : node.children | std::views::reverse) {
-    co_yield receive_reduce(child.peer, value, sum, Order::local_first)
-        .at(phase, node.reduce_round(child));
+  for (auto child = node.children.rbegin(); child != node.children.rend(); ++child) {
+    co_yield receive_reduce(child->peer, value, sum, Order::local_first)
+        .at(phase, node.reduce_round(*child));
     value = sum;
   }
   if (!node.is_root()) {

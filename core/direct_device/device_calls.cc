@@ -125,8 +125,8 @@ void DeviceCalls::pass_over(const stream::Request& request) {
 
 /// What the graph replays must exist as long as it does.
 void DeviceCalls::keep_with(cuda::Graph graph) {
-  auto kept =
-      std::make_unique<Kept>(watcher_, current_.collective && current_.collective->reads_windows());
+  auto kept = std::make_unique<Kept>(
+      Kept{watcher_, current_.collective && current_.collective->reads_windows()});
   watcher_->retain(kept->reads_windows);
   cuda::keep_with(graph, kept.release(), forgotten);
 }

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <ranges>
 #include <utility>
 
 #include "core/base/log.h"
@@ -159,7 +158,7 @@ bool AllRanks::find_streams(const std::vector<std::vector<Request>>& by_rank, Pl
       plan.others.emplace_back(request.stream, rank);
     }
   }
-  return std::ranges::all_of(plan.lead | std::views::drop(1), [&](cuda::Stream stream) {
+  return std::all_of(plan.lead.begin() + 1, plan.lead.end(), [&](cuda::Stream stream) {
     return are_same(plan.capture, cuda::capture_of(stream));
   });
 }

@@ -168,8 +168,10 @@ std::shared_ptr<Batch> StreamCalls::make_batch(std::vector<Request> requests) co
     Kind& kind = kind_of(*batch, request);
     Slices slices(request.call, request.counts, request.sends, state.rank(), state.size(),
                   kind.lane->slot_bytes());
-    Item& item =
-        batch->items.emplace_back(std::move(request), std::move(slices), &kind, kind.slices);
+    Item& item = batch->items.emplace_back(Item{.request = std::move(request),
+                                                .slices = std::move(slices),
+                                                .kind = &kind,
+                                                .first = kind.slices});
     item.input_in_place =
         item.request.where.input.on_device && leaves_from_place(item.request, state);
     item.scalar_on_device = item.request.scale && cuda::is_device_memory(item.request.scalar);
