@@ -317,6 +317,15 @@ class Job(unittest.TestCase):
             self.assertEqual(status, 0, text)
             self.assertIn(words, text)
 
+    def check_last_was_killed(self, said):
+        """The others name it in their error, and give back all memory."""
+        self.assertEqual(said[-1][1], -signal.SIGKILL)
+        for text, status in said[:-1]:
+            self.assertEqual(status, 0, text)
+            self.assertIn(f"\n{client.REMOTE_ERROR} ", "\n" + text)
+            self.assertIn(f"rank {len(said) - 1}", text)
+            self.assertIn("\nall memory was given back", text)
+
 
 class Processes(Job):
     def test_processes_sum(self):
@@ -359,13 +368,8 @@ class Processes(Job):
         host = {"NCCL_P2P_DISABLE": "1"}
         for what, way in (("die", {}), ("die", host), ("die_in_window", {})):
             said = self.run_ranks(what, 3, **way)
-            self.assertEqual(said[2][1], -signal.SIGKILL)
-            for text, status in said[:2]:
-                self.assertEqual(status, 0, text)
-                self.assertIn("through the host's memory" if way else "from device to device", text)
-                self.assertIn(f"\n{client.REMOTE_ERROR} ", "\n" + text)
-                self.assertIn("rank 2", text)
-                self.assertIn("\nall memory was given back", text)
+            self.check_last_was_killed(said)
+            self.check_all(said[:2], "through the host's memory" if way else "from device to device")
 
     def test_memory_is_given_back_behind_a_rank_whose_parent_does_not_ask_for_it(self):
         """The dead rank stays a zombie until the others have ended: run_ranks() asks for them in turn."""

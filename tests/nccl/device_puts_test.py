@@ -85,13 +85,7 @@ class Processes(processes.Job):
             self.check_all(self.run_ranks("ring", 2, DEVICES="own"), "bytes is read in place")
 
     def test_a_killed_rank_is_told_of(self):
-        said = self.run_ranks("die_before_signal", 3)
-        self.assertEqual(said[2][1], -signal.SIGKILL)
-        for text, status in said[:2]:
-            self.assertEqual(status, 0, text)
-            self.assertIn(f"\n{client.REMOTE_ERROR} ", "\n" + text)
-            self.assertIn("rank 2", text)
-            self.assertIn("\nall memory was given back", text)
+        self.check_last_was_killed(self.run_ranks("die_before_signal", 3))
 
     def test_all_ranks_know_that_some_have_no_driver(self):
         said = self.run_ranks("beside_no_driver", 2, DEVICES="first", RONDO_BOOTSTRAP_TIMEOUT="20")

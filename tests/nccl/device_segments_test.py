@@ -292,13 +292,7 @@ class Processes(Job):
 
     def test_a_killed_rank_is_told_of(self):
         for what in ("die_in_window", "die_mapping"):
-            said = self.run_ranks(what, 3)
-            self.assertEqual(said[2][1], -signal.SIGKILL)
-            for text, status in said[:2]:
-                self.assertEqual(status, 0, text)
-                self.assertIn(f"\n{client.REMOTE_ERROR} ", "\n" + text)
-                self.assertIn("rank 2", text)
-                self.assertIn("\nall memory was given back", text)
+            self.check_last_was_killed(self.run_ranks(what, 3))
 
 
 @unittest.skipUnless(STAND_IN, "a real driver does not tell what is left")
