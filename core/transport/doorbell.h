@@ -57,7 +57,6 @@ class Doorbell {
   /// From here on the owner can sleep on descriptors and the doorbell together. Before peers are
   /// passed it, or where only threads of this process ring. Throws Error{system}.
   void make_pollable();
-  bool is_pollable() const { return static_cast<bool>(event_); }
   /// What to pass to peers: the memfd of one page and, if it is pollable, the eventfd.
   std::vector<int> descriptors() const;
   static constexpr std::size_t page_bytes = 4096;

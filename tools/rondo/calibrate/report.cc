@@ -133,23 +133,4 @@ std::string verdicts_text(const std::vector<CheckVerdict>& verdicts, double limi
   return text;
 }
 
-nlohmann::ordered_json check_json(const std::vector<CheckRow>& rows) {
-  auto json = nlohmann::ordered_json::array();
-  for (const CheckRow& row : rows)
-    json.push_back({{"transport", row.transport},
-                    {"ranks", row.ranks},
-                    {"algorithm", row.algorithm},
-                    {"bytes", row.bytes},
-                    {"way", row.way},
-                    {"formula", row.formula},
-                    {"predicted_us", in_micro(row.predicted.median)},
-                    {"measured_us", in_micro(row.measured.median)},
-                    {"low_us", in_micro(row.measured.low)},
-                    {"high_us", in_micro(row.measured.high)},
-                    {"difference", row.difference()},
-                    {"difference_low", row.ratio.low - 1},
-                    {"difference_high", row.ratio.high - 1}});
-  return json;
-}
-
 }  // namespace rondo::tool

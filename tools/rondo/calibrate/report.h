@@ -40,6 +40,5 @@ std::vector<CheckVerdict> verdicts_of(const std::vector<CheckRow>& rows);
 
 std::string check_text(const std::vector<CheckRow>& rows);
 std::string verdicts_text(const std::vector<CheckVerdict>& verdicts, double limit);
-nlohmann::ordered_json check_json(const std::vector<CheckRow>& rows);
 
 }  // namespace rondo::tool
