@@ -57,7 +57,7 @@ std::vector<std::string_view> all_names() {
   return names;
 }
 
-std::vector<Composition> make_compositions(Collective collective) {
+std::vector<Composition> make_two_levels(Collective collective) {
   std::vector<Composition> all;
   if (find_insides(collective) == nullptr) return all;
   for (const std::string_view inside : all_names()) {
@@ -70,13 +70,29 @@ std::vector<Composition> make_compositions(Collective collective) {
   return all;
 }
 
+std::vector<Composition> make_three_levels(Collective collective) {
+  std::vector<Composition> all;
+  const Insides* const row = find_insides(collective);
+  const auto is_whole = [](const InsideCollectives& inside) {
+    return (inside.before && is_vector(*inside.before)) ||
+           (inside.after && is_vector(*inside.after));
+  };
+  if (row == nullptr || !(is_whole(row->shared) || is_whole(row->by_leaders))) return all;
+  for (const Composition& two : make_two_levels(collective)) {
+    for (const std::string_view socket : all_names())
+      if (serves_inside(collective, socket)) all.push_back({two.across, two.inside, socket});
+  }
+  return all;
+}
+
 }  // namespace
 
 std::string Composition::name() const {
   if (written) return written.algorithm();
   const std::string own(across->name);
   if (inside.empty()) return own;
-  return std::string(hierarchical_name) + "(" + std::string(inside) + "," + own + ")";
+  const std::string first = socket.empty() ? "" : std::string(socket) + ",";
+  return std::string(hierarchical_name) + "(" + first + std::string(inside) + "," + own + ")";
 }
 
 bool Composition::by_leaders() const {
@@ -121,20 +137,24 @@ int Composition::longest_message(const Topology& topology, int root) const {
 
 Composition find_composition(Collective collective, std::string_view name) {
   if (const Algorithm* const row = find_algorithm(collective, name)) return {.across = row};
-  for (const Composition& each : hierarchical_compositions(collective))
-    if (each.name() == name) return each;
+  if (!name.starts_with(hierarchical_name)) return {};
+  for (const Levels levels : {Levels::two, Levels::three})
+    for (const Composition& each : hierarchical_compositions(collective, levels))
+      if (each.name() == name) return each;
   return {};
 }
 
-const std::vector<Composition>& hierarchical_compositions(Collective collective) {
-  using All = std::array<std::vector<Composition>, collectives.size()>;
+const std::vector<Composition>& hierarchical_compositions(Collective collective, Levels levels) {
+  using Of = std::array<std::vector<Composition>, 2>;
+  using All = std::array<Of, collectives.size()>;
   static const All& all = *undying<All>([] {
     All made;
     for (const CollectiveInfo& row : collectives)
-      made[static_cast<std::size_t>(row.collective)] = make_compositions(row.collective);
+      made[static_cast<std::size_t>(row.collective)] = {make_two_levels(row.collective),
+                                                        make_three_levels(row.collective)};
     return made;
   }());
-  return all[static_cast<std::size_t>(collective)];
+  return all[static_cast<std::size_t>(collective)][static_cast<std::size_t>(levels)];
 }
 
 }  // namespace rondo

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <compare>
+#include <cstdint>
 #include <memory>
 #include <optional>
 #include <string>
@@ -15,7 +16,8 @@
 
 namespace rondo {
 
-/// What the names of compositions begin with: "hierarchical(INSIDE,ACROSS)".
+/// What the names of compositions begin with: "hierarchical(INSIDE,ACROSS)". With three levels:
+/// "hierarchical(SOCKET,INSIDE,ACROSS)".
 inline constexpr std::string_view hierarchical_name = "hierarchical";
 
 /// What runs inside hosts before something runs across them, and afterwards.
@@ -28,7 +30,8 @@ struct InsideCollectives {
 struct Composition {
   const Algorithm* across = nullptr;  ///< over all ranks, where nothing is inside; null: `written`
   std::string_view inside{};          ///< the name of a row; empty: none
-  Script written{};                   ///< instead of both
+  std::string_view socket{};  ///< likewise: inside sockets, so that `inside` is between them
+  Script written{};           ///< instead of both
 
   explicit operator bool() const { return across != nullptr || written; }
   Collective collective() const { return written ? written.collective() : across->collective; }
@@ -44,6 +47,8 @@ struct Composition {
   int shares(const Hosts& hosts) const;
   /// Of a hierarchical one.
   InsideCollectives inside_collectives() const;
+  /// Likewise, for sums and copies.
+  int levels_inside() const { return socket.empty() ? 1 : 2; }
   /// Throws what Script::build_right() does.
   Schedule build(const Topology& topology, int root) const;
   /// Chunks in a message of any rank, at most.
@@ -56,9 +61,13 @@ struct Composition {
 /// By its name; empty where there is none.
 Composition find_composition(Collective collective, std::string_view name);
 
-/// All that have two levels. Inside hosts: algorithms that do not cut the vector; across hosts: any,
-/// but for all_to_all only those that send one block a message.
-const std::vector<Composition>& hierarchical_compositions(Collective collective);
+enum class Levels : std::uint8_t { two, three };
+
+/// All that have so many levels. Inside hosts and sockets: algorithms that do not cut the vector;
+/// across hosts: any, but for all_to_all only those that send one block a message. Three levels are
+/// for sums and copies, which cross from socket to socket once; blocks do that anyway.
+const std::vector<Composition>& hierarchical_compositions(Collective collective,
+                                                          Levels levels = Levels::two);
 
 /// The schedule of `inside` in each host and `across` between them, see hierarchical.cc.
 Schedule build_hierarchical(const Composition& composition, const Topology& topology, int root);

@@ -13,6 +13,8 @@
 //   gather, scatter  likewise
 //   barrier          as an all_reduce of nothing
 //
+// With three levels, what goes on inside a host crosses from socket to socket once (inside.cc).
+//
 // Share or block j of a host with L ranks belongs to its rank j mod L, so the ranks of a host share
 // the work. Where latency decides, one rank of each host does it all instead, in fewer messages:
 //
@@ -36,6 +38,7 @@
 #include "algorithms/compose.h"
 #include "algorithms/composition.h"
 #include "algorithms/embed.h"
+#include "algorithms/inside.h"
 
 namespace rondo {
 namespace {
@@ -49,8 +52,8 @@ class Place {
   /// `most`: chunks in a message inside a host. It is no longer than those that go across, since all
   /// messages are cut so that the longest fits into a frame, and a wire needs full frames.
   Place(const Composition& composition, const Hosts& hosts, int rank, int root, int lane, int most)
-      : across_(*composition.across),
-        inside_(composition.inside),
+      : composition_(composition),
+        across_(*composition.across),
         hosts_(hosts),
         rank_(rank),
         root_(root),
@@ -59,38 +62,39 @@ class Place {
         total_(layout(composition, hosts).chunks()),
         host_(hosts.host_of(rank)),
         index_(hosts.index_of(rank)),
-        shares_(composition.shares(hosts)) {}
+        shares_(composition.shares(hosts)),
+        levels_(composition.levels_inside()) {}
 
   Steps all_reduce() const {
     std::vector<Steps> all;
     const Chunk sum = alone() ? input(0) : output(0);
     shares_inside(all, Collective::reduce, input(0), output(0), 0);
-    shares_across(all, sum, output(0), 0, 1);
-    shares_inside(all, Collective::broadcast, output(0), output(0), 1 + phases(across_));
+    shares_across(all, sum, output(0), 0, levels_);
+    shares_inside(all, Collective::broadcast, output(0), output(0), levels_ + phases(across_));
     return in_order(std::move(all));
   }
 
   Steps reduce_scatter() const {
     std::vector<Steps> all;
-    const Chunk sum = scratch(hosts_.largest(), 0);
+    const Chunk sum = free_scratch(0);
     for (int to = 0; to < hosts_.count(); ++to)
       for (int block = 0; block < hosts_.size(to); ++block)
         inside(all, Collective::reduce, block_of(to, block), owner(block), input(0), sum, 0);
     for (int block = index_; block < hosts_.largest(); block += hosts_.size(host_))
       across(all, owners(block), blocks(block), alone() ? input(0) : sum, output(0),
-             hosts_.largest() + 1, 1);
+             first_free() + 1, levels_);
     return in_order(std::move(all));
   }
 
   Steps reduce_scatter_by_leaders() const {
     std::vector<Steps> all;
-    const Chunk sum = scratch(hosts_.largest(), 0);
-    const Chunk kept = scratch(hosts_.largest() + 1, 0);
+    const Chunk sum = free_scratch(0);
+    const Chunk kept = free_scratch(1);
     inside(all, Collective::reduce, everything(), first(), input(0), sum, 0);
     if (leads())
       across(all, leaders(), blocks_of_hosts(), alone() ? input(0) : sum,
-             alone() ? output(0) : kept, hosts_.largest() + 2, 1);
-    blocks_inside(all, Collective::scatter, linear, kept, output(0), 1 + phases(across_));
+             alone() ? output(0) : kept, first_free() + 2, levels_);
+    blocks_inside(all, Collective::scatter, linear, kept, output(0), levels_ + phases(across_));
     return in_order(std::move(all));
   }
 
@@ -117,28 +121,28 @@ class Place {
 
   Steps gather() const {
     std::vector<Steps> all;
-    const Chunk kept = rank_ == root_ ? output(0) : scratch(hosts_.largest(), 0);
-    blocks_inside(all, Collective::gather, inside_, input(0), kept, 0);
+    const Chunk kept = rank_ == root_ ? output(0) : free_scratch(0);
+    blocks_inside(all, Collective::gather, composition_.inside, input(0), kept, 0);
     if (leads())
       across(all, leaders(), blocks_of_hosts(), alone() ? input(0) : kept, output(0),
-             hosts_.largest() + 1, 1);
+             first_free() + 1, 1);
     return in_order(std::move(all));
   }
 
   Steps scatter() const {
     std::vector<Steps> all;
-    const Chunk kept = rank_ == root_ ? input(0) : scratch(hosts_.largest(), 0);
+    const Chunk kept = rank_ == root_ ? input(0) : free_scratch(0);
     if (leads())
       across(all, leaders(), blocks_of_hosts(), input(0), alone() ? output(0) : kept,
-             hosts_.largest() + 1, 0);
-    blocks_inside(all, Collective::scatter, inside_, kept, output(0), phases(across_));
+             first_free() + 1, 0);
+    blocks_inside(all, Collective::scatter, composition_.inside, kept, output(0), phases(across_));
     return in_order(std::move(all));
   }
 
   Steps broadcast() const {
     std::vector<Steps> all;
     const bool many = owners_are_many();
-    const int phase = shares_ > 1 ? 1 : 0;
+    const int phase = shares_ > 1 ? levels_ : 0;
     for (int share = 0; many && share < shares_; ++share)
       inside(all, Collective::broadcast, span(share), first(), input(0), output(0), 0);
     shares_across(all, many ? output(0) : input(0), output(0), 0, phase);
@@ -150,14 +154,14 @@ class Place {
   Steps reduce() const {
     std::vector<Steps> all;
     const bool many = owners_are_many();
-    const Chunk kept = scratch(hosts_.largest(), 0);
+    const Chunk kept = free_scratch(0);
     const Chunk own = rank_ == root_ && !many ? output(0) : kept;
     if (!many) shares_inside(all, Collective::reduce, input(0), own, 0);
-    shares_across(all, alone() || many ? input(0) : own, many ? kept : output(0),
-                  hosts_.largest() + 1, 1);
+    shares_across(all, alone() || many ? input(0) : own, many ? kept : output(0), first_free() + 1,
+                  levels_);
     for (int share = 0; many && share < shares_; ++share)
       inside(all, Collective::reduce, span(share), first(),
-             owner(share) == index_ ? kept : input(0), output(0), 1 + phases(across_));
+             owner(share) == index_ ? kept : input(0), output(0), levels_ + phases(across_));
     return in_order(std::move(all));
   }
 
@@ -177,6 +181,9 @@ class Place {
 
  private:
   bool alone() const { return hosts_.size(host_) == 1; }
+  /// Behind the scratch slots of what runs inside hosts.
+  int first_free() const { return hosts_.largest() + levels_ - 1; }
+  Chunk free_scratch(int number) const { return scratch(first_free() + number, 0); }
   /// A share of something that is passed on belongs to a rank at the port of that number, to the
   /// leader if it is there. A host with fewer ranks than shares gives a rank several.
   int owner_in(int host, int share) const {
@@ -251,15 +258,10 @@ class Place {
 
   void inside(std::vector<Steps>& all, Collective collective, ChunkSpan chunks, int root,
               Chunk from, Chunk into, int phase) const {
-    if (alone()) return;
-    all.push_back(in_runs({.ranks = hosts_.ranks(host_),
-                           .chunks = {{chunks}},
-                           .input = from,
-                           .output = into,
-                           .phase = phase,
-                           .total = total_},
-                          most_, *find_algorithm(collective, inside_),
-                          {index_, hosts_.size(host_), root, 0, 1}));
+    Part part{.chunks = {{chunks}}, .input = from, .output = into, .phase = phase, .total = total_};
+    for (Steps& steps :
+         inside_host(std::move(part), {hosts_, rank_, root, most_}, collective, composition_))
+      all.push_back(std::move(steps));
   }
   /// Each share to its owner, or from it.
   void shares_inside(std::vector<Steps>& all, Collective collective, Chunk from, Chunk into,
@@ -302,8 +304,8 @@ class Place {
                            across_.steps({host_, hosts_.count(), root, lane_, across_.cut.lanes})));
   }
 
+  const Composition& composition_;
   const Algorithm& across_;
-  std::string_view inside_;
   const Hosts& hosts_;
   int rank_;
   int root_;
@@ -313,6 +315,7 @@ class Place {
   int host_;
   int index_;
   int shares_;
+  int levels_;  ///< inside hosts
 };
 
 /// Of the collectives whose blocks or vectors go through one rank of a host, or through shares.
@@ -342,11 +345,16 @@ std::vector<std::string> phase_names(const Composition& composition, const Hosts
   const Collective whole = composition.across->collective;
   if (info(whole).has_root && composition.shares(hosts) > 1) inside = {whole, whole};
   const auto add = [&](std::string_view what, std::string_view where) {
-    if (!what.empty()) names.push_back(std::string(what) + " " + std::string(where) + " hosts");
+    if (!what.empty()) names.push_back(std::string(what) + " " + std::string(where));
   };
-  add(inside.before ? name(*inside.before) : "", "inside");
-  for (const std::string_view phase : composition.across->phases) add(phase, "across");
-  add(inside.after ? name(*inside.after) : "", "inside");
+  const auto add_inside = [&](std::optional<Collective> what) {
+    if (what)
+      for (const std::string_view where : places_inside(composition, *what))
+        add(name(*what), where);
+  };
+  add_inside(inside.before);
+  for (const std::string_view phase : composition.across->phases) add(phase, "across hosts");
+  add_inside(inside.after);
   return names;
 }
 

@@ -3,7 +3,6 @@
 #include <sched.h>
 
 #include <fstream>
-#include <set>
 #include <string>
 #include <system_error>
 
@@ -26,13 +25,17 @@ int process_numa_node(const std::filesystem::path& processors) {
   cpu_set_t allowed;
   CPU_ZERO(&allowed);
   if (::sched_getaffinity(0, sizeof(allowed), &allowed) != 0) return -1;
-  std::set<std::string> nodes;
+  std::string node;
   for (std::size_t processor = 0; processor < CPU_SETSIZE; ++processor) {
-    if (CPU_ISSET(processor, &allowed))
-      nodes.insert(node_of(processors / ("cpu" + std::to_string(processor))));
-    if (nodes.size() > 1) return -1;
+    if (!CPU_ISSET(processor, &allowed)) continue;
+    const auto folder = processors / ("cpu" + std::to_string(processor));
+    std::error_code ignored;
+    if (node.empty())
+      node = node_of(folder);
+    else if (!std::filesystem::exists(folder / ("node" + node), ignored))
+      return -1;
+    if (node.empty()) return -1;
   }
-  const std::string node = nodes.empty() ? "" : *nodes.begin();
   const bool is_number =
       !node.empty() && node.size() < 6 && node.find_first_not_of("0123456789") == std::string::npos;
   return is_number ? std::stoi(node) : -1;

@@ -6,6 +6,7 @@
 #include <map>
 
 #include "core/base/log.h"
+#include "core/base/numa.h"
 #include "core/base/text.h"
 #include "core/control/exchange_values.h"
 #include "core/plan/cut.h"
@@ -25,10 +26,12 @@ struct Reach {
   bool has_network = false;
   std::int32_t short_frames = 1;  ///< that each of its channels holds
   std::vector<Port> ports{};      ///< its own first
+  std::int32_t socket = -1;       ///< -1: it may run on several
   std::uint64_t frame_bytes = 0;  ///< its least slot
 
   static void fields(auto& self, auto& archive) {
-    archive(self.addresses, self.has_network, self.short_frames, self.ports, self.frame_bytes);
+    archive(self.addresses, self.has_network, self.short_frames, self.ports, self.socket,
+            self.frame_bytes);
   }
 };
 
@@ -133,6 +136,7 @@ void Connections::connect(const std::shared_ptr<ControlChannel>& control) {
   }
   mine.has_network = topology_.links == LinkClass::network;
   mine.short_frames = topology_.short_frames;
+  mine.socket = process_numa_node();
   mine.frame_bytes = frame_bytes_;
   const std::vector<Reach> all = exchange_values(control, mine);
   for (std::size_t rank = 0; rank < all.size(); ++rank)
@@ -152,6 +156,7 @@ void Connections::connect(const std::shared_ptr<ControlChannel>& control) {
     if (all[rank].has_network) topology_.links = LinkClass::network;
     topology_.short_frames = std::min(topology_.short_frames, all[rank].short_frames);
     add_ports(all[rank].ports, host_of(rank));
+    topology_.socket.push_back(all[rank].socket);
     frame_bytes_ = std::min<std::size_t>(frame_bytes_, all[rank].frame_bytes);
   }
   // By name, so that ports of the same name have the same number on all hosts.
@@ -194,6 +199,9 @@ void Connections::log() const {
     }
     text += "; " + std::string(transport->name()) + " to " + rank_list(peers);
   }
+  const Hosts hosts(topology_);
+  const std::size_t sockets = hosts.sockets(hosts.host_of(rank_)).size();
+  if (sockets > 1) text += "; ranks of this host on " + std::to_string(sockets) + " sockets";
   rondo::log(LogLevel::info, rank_, text, LogSubsystem::init);
 }
 

@@ -117,7 +117,8 @@ const Rule* find_rule(std::span<const Rule> table, Collective collective, const 
 }
 
 /// All that may carry a collective: hierarchical ones where hosts have several ranks, or the
-/// selection names some.
+/// selection names some. Those of three levels only by their own names: nobody has measured what
+/// crossing between sockets costs.
 std::vector<Composition> compositions(Collective collective, const Topology& around,
                                       const AlgorithmSelection& selection) {
   std::vector<Composition> all;
@@ -126,6 +127,10 @@ std::vector<Composition> compositions(Collective collective, const Topology& aro
   const bool names_some = selection.restricts(collective) && !selection.excludes(collective);
   if (names_some || Hosts(around).have_two_levels())
     std::ranges::copy(hierarchical_compositions(collective), std::back_inserter(all));
+  if (names_some)
+    std::ranges::copy_if(
+        hierarchical_compositions(collective, Levels::three), std::back_inserter(all),
+        [&](const auto& each) { return selection.allows(collective, each.name()); });
   return all;
 }
 

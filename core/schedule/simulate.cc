@@ -86,8 +86,10 @@ class Clocks {
     work(site, copying);
     const bool network = between_hosts(site.rank, peer);
     const double alpha = network ? routes_->network_alpha() : costs_.alpha;
-    const double end =
-        alpha + (network ? routed(site, peer, bytes) : carried(site, peer, bytes * costs_.beta));
+    const bool routes = network || between_sockets(site.rank, peer);
+    const double through = routes ? routed(site, peer, bytes) : 0;
+    const double copied = network ? 0 : carried(site, peer, bytes * costs_.beta);
+    const double end = alpha + std::max(through, copied);
     const double occupied = routes_ == nullptr ? 0 : alpha / 2;
     work(site, occupied);
     return {end, copying, bytes, occupied};
@@ -105,6 +107,9 @@ class Clocks {
  private:
   bool between_hosts(int rank, int peer) const {
     return routes_ != nullptr && !routes_->same_host(rank, peer);
+  }
+  bool between_sockets(int rank, int peer) const {
+    return routes_ != nullptr && routes_->between_sockets(rank, peer);
   }
   double link_free(int link) const { return link_free_[static_cast<std::size_t>(link)]; }
   /// Occupies the links of the route; when the message is through all of them.

@@ -23,7 +23,8 @@
 //   sooner by a part of the time for which it waited like that. The part is `overlap`.
 //
 // Where a topology is given, two ranks of one host are linked by its memory, with alpha and beta of
-// its own. A message between hosts occupies every link of its route (core/topology/routes.h), which
+// its own. On different sockets a message also occupies the links between these, if their speed is
+// given. A message between hosts occupies every link of its route (core/topology/routes.h), which
 // other ranks share. It goes on to the next link at once, and waits there until that link is free.
 // So it takes alpha, and n beta of the slowest link. The sender's next message waits for its port.
 // Half of alpha occupies the sender's lane and half the receiver's: system calls and polling are

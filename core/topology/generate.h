@@ -43,4 +43,19 @@ inline Topology on_hosts(const std::vector<int>& sizes, Numbering numbering, int
   return topology;
 }
 
+/// The ranks of each host on so many sockets: the first ones on the first socket, and so on. Ports
+/// likewise.
+inline void set_sockets(Topology& topology, int sockets) {
+  const Hosts hosts(topology);
+  topology.socket.clear();
+  for (int rank = 0; rank < topology.ranks; ++rank)
+    topology.socket.push_back(hosts.index_of(rank) * sockets / hosts.size(hosts.host_of(rank)));
+  for (Host& host : topology.hosts) {
+    host.sockets = sockets;
+    const int ports = static_cast<int>(host.ports.size());
+    for (int port = 0; port < ports; ++port)
+      host.ports[static_cast<std::size_t>(port)].socket = port * sockets / ports;
+  }
+}
+
 }  // namespace rondo

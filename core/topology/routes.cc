@@ -40,6 +40,7 @@ Routes::Routes(const Topology& topology)
     add_cables(topology);
   else
     add_fabric();
+  if (topology.socket_beta > 0) add_sockets(topology.socket_beta);
 }
 
 /// Hosts are numbered here in the order of their first ranks, in the topology by their own numbers.
@@ -107,12 +108,32 @@ void Routes::add_cables(const Topology& topology) {
   cabling_ = Cabling(fabric_.cables, hosts);
 }
 
+/// Of each socket a link out and one in.
+void Routes::add_sockets(double beta) {
+  first_of_sockets_ = links();
+  socket_.resize(static_cast<std::size_t>(hosts_.ranks()));
+  int sockets = 0;
+  for (int host = 0; host < hosts_.count(); ++host) {
+    for (const int rank : hosts_.ranks(host))
+      socket_[static_cast<std::size_t>(rank)] = sockets + hosts_.socket_of(rank);
+    sockets += static_cast<int>(hosts_.sockets(host).size());
+  }
+  betas_.insert(betas_.end(), 2 * static_cast<std::size_t>(sockets), beta);
+}
+
 int Routes::port_of(int rank) const {
   const int host = hosts_.host_of(rank);
   return first_port_[static_cast<std::size_t>(host)] + hosts_.port_of(rank);
 }
 
 void Routes::between(int from, int to, std::vector<int>& into) const {
+  if (same_host(from, to)) {
+    const auto link = [&](int rank) {
+      return first_of_sockets_ + 2 * socket_[static_cast<std::size_t>(rank)];
+    };
+    into = {link(from), link(to) + 1};
+    return;
+  }
   const int out = port_of(from);
   const int in = first_port_.back() + port_of(to);
   into.assign(1, out);

@@ -85,8 +85,11 @@ struct Topology {
   std::vector<Host> hosts{};  ///< by number; empty: unknown
   Fabric fabric{};
   LinkCosts memory{3e-7, 1e-10};  ///< between ranks of one host
-  double network_alpha = 1e-5;    ///< between hosts; bytes take what ports and the fabric take
-  double gamma = 5e-11;           ///< seconds a reduced byte
+  /// Seconds a byte of the link out of a socket to others of its host, which its ranks share, and of
+  /// the link in. 0: sockets do not matter.
+  double socket_beta = 0;
+  double network_alpha = 1e-5;  ///< between hosts; bytes take what ports and the fabric take
+  double gamma = 5e-11;         ///< seconds a reduced byte
 };
 
 /// The ranks of each host, in their order; hosts in the order of their first ranks.
@@ -108,10 +111,11 @@ class Hosts {
       const int index = static_cast<int>(here.size());
       const int port = topology.port.empty() ? index % ports_of(static_cast<std::size_t>(host))
                                              : topology.port[static_cast<std::size_t>(rank)];
-      places_.push_back({found->second, index, port});
+      places_.push_back({.host = found->second, .index = index, .port = port});
       here.push_back(rank);
       largest_ = std::max(largest_, static_cast<int>(here.size()));
     }
+    for (const std::vector<int>& here : ranks_) add_sockets(topology, here);
   }
 
   int count() const { return static_cast<int>(ranks_.size()); }
@@ -128,13 +132,44 @@ class Hosts {
   int index_of(int rank) const { return places_[static_cast<std::size_t>(rank)].index; }
   /// Several hosts, and several ranks on one of them.
   bool have_two_levels() const { return count() > 1 && largest_ > 1; }
+  /// The ranks of each of a host's sockets, in the order of their first ranks; all ranks together if
+  /// one of them may run on several sockets.
+  const std::vector<std::vector<int>>& sockets(int host) const {
+    return sockets_[static_cast<std::size_t>(host)];
+  }
+  /// The rank's socket, by its place in sockets().
+  int socket_of(int rank) const { return places_[static_cast<std::size_t>(rank)].socket; }
+  /// Several sockets of a host have ranks, and one of them has several.
+  bool have_sockets() const {
+    return std::ranges::any_of(sockets_, [](const auto& all) {
+      return all.size() > 1 &&
+             std::ranges::any_of(all, [](const auto& ranks) { return ranks.size() > 1; });
+    });
+  }
 
  private:
   struct Place {
     int host = 0;
     int index = 0;
     int port = 0;
+    int socket = 0;
   };
+
+  void add_sockets(const Topology& topology, const std::vector<int>& here) {
+    const auto number = [&](int rank) {
+      return topology.socket.empty() ? -1 : topology.socket[static_cast<std::size_t>(rank)];
+    };
+    const bool known = std::ranges::none_of(here, [&](int rank) { return number(rank) < 0; });
+    std::vector<std::vector<int>>& all = sockets_.emplace_back();
+    std::map<int, int> numbers;  // by the topology's number
+    for (const int rank : here) {
+      const int next = static_cast<int>(all.size());
+      const auto [found, is_new] = numbers.try_emplace(known ? number(rank) : 0, next);
+      if (is_new) all.emplace_back();
+      places_[static_cast<std::size_t>(rank)].socket = found->second;
+      all[static_cast<std::size_t>(found->second)].push_back(rank);
+    }
+  }
 
   static int number(const Topology& topology, int rank) {
     if (!topology.host.empty()) return topology.host[static_cast<std::size_t>(rank)];
@@ -142,6 +177,7 @@ class Hosts {
   }
 
   std::vector<std::vector<int>> ranks_{};
+  std::vector<std::vector<std::vector<int>>> sockets_{};  ///< by host
   std::vector<Place> places_{};
   int largest_ = 0;
   int ports_ = 1;

@@ -2,6 +2,7 @@
 #include <set>
 
 #include "algorithms/composition.h"
+#include "core/schedule/simulate.h"
 #include "core/schedule/verify.h"
 #include "core/topology/generate.h"
 #include "tests/catch.h"
@@ -34,6 +35,29 @@ void require_verified(const Composition& composition, const Topology& topology) 
     REQUIRE(report.ok());
     REQUIRE(report.order_agrees);
   }
+}
+
+/// Ranks of each host on so many sockets: the first ones on the first socket, or dealt out in turn.
+Topology with_sockets(Topology topology, int sockets, bool in_turn) {
+  set_sockets(topology, sockets);
+  const Hosts hosts(topology);
+  for (int rank = 0; in_turn && rank < topology.ranks; ++rank)
+    topology.socket[static_cast<std::size_t>(rank)] = hosts.index_of(rank) % sockets;
+  return topology;
+}
+
+/// Of one host's ranks on two sockets: chunks that go from the first socket to the second one.
+int crossing(Collective collective, std::string_view algorithm, int ranks) {
+  const Topology topology = with_sockets(on_hosts({ranks}, Numbering::by_host), 2, false);
+  const Schedule schedule = find_composition(collective, algorithm).build(topology, 0);
+  int sent = 0;
+  for (int rank = 0; rank < ranks / 2; ++rank) {
+    Steps steps = schedule.steps(rank, 0);
+    while (const Step* step = steps.next())
+      if (step->kind == StepKind::send && step->peer >= ranks / 2)
+        sent += static_cast<int>(step->from.count);
+  }
+  return sent;
 }
 
 /// Two hosts of 4 ranks: how much each rank sends to the other host.
@@ -72,6 +96,71 @@ TEST_CASE("the verifier accepts every composition for every mixture of hosts and
       }
     }
   }
+}
+
+TEST_CASE("the verifier accepts three levels for every mixture of hosts and sockets and any root") {
+  for (const CollectiveInfo& each : collectives) {
+    const auto& all = hierarchical_compositions(each.collective, Levels::three);
+    const bool blocks = each.collective == Collective::gather ||
+                        each.collective == Collective::scatter ||
+                        each.collective == Collective::all_to_all;
+    CHECK(all.empty() == (blocks || hierarchical_compositions(each.collective).empty()));
+    for (const Composition& composition : all) {
+      for (const std::vector<int>& sizes : mixtures) {
+        const Topology topology = on_hosts(sizes, Numbering::by_host);
+        require_verified(composition, topology);
+        require_verified(composition, with_sockets(topology, 2, false));
+        require_verified(composition,
+                         with_sockets(on_hosts(sizes, Numbering::in_turn, 2), 3, true));
+      }
+    }
+  }
+}
+
+TEST_CASE("with three levels a vector crosses from socket to socket once, however many ranks") {
+  for (const int ranks : {4, 8, 16}) {
+    CAPTURE(ranks);
+    // Of an all_reduce's shares, half are owned on either socket: sums cross, then the copies back.
+    const auto all_reduce = [&](const char* algorithm) {
+      return crossing(Collective::all_reduce, algorithm, ranks);
+    };
+    CHECK(all_reduce("hierarchical(one_shot,one_shot,ring)") == ranks);
+    CHECK(all_reduce("hierarchical(chain,binomial_tree,ring)") == ranks);
+    CHECK(all_reduce("hierarchical(one_shot,ring)") == ranks * ranks / 2);
+    CHECK(crossing(Collective::broadcast, "hierarchical(one_shot,one_shot,chain)", ranks) == 1);
+    CHECK(crossing(Collective::broadcast, "hierarchical(one_shot,chain)", ranks) == ranks / 2);
+  }
+}
+
+TEST_CASE("ranks that are roots in turn share what crosses between sockets") {
+  const Topology topology = with_sockets(on_hosts({8}, Numbering::by_host), 2, false);
+  const Schedule schedule =
+      find_composition(Collective::all_reduce, "hierarchical(one_shot,one_shot,ring)")
+          .build(topology, 0);
+  for (int rank = 0; rank < 8; ++rank) {
+    Steps steps = schedule.steps(rank, 0);
+    int sent = 0;
+    while (const Step* step = steps.next())
+      if (step->kind == StepKind::send && step->peer / 4 != rank / 4)
+        sent += static_cast<int>(step->from.count);
+    CHECK(sent == 2);  // one sum, and one copy
+  }
+}
+
+TEST_CASE("three levels are predicted faster where the links between sockets are slow") {
+  Topology topology = with_sockets(on_hosts({16, 16}, Numbering::by_host, 1), 2, false);
+  for (Host& host : topology.hosts) host.ports.front().beta = 1e-12;
+  const auto seconds = [&](const char* algorithm) {
+    const Schedule schedule =
+        find_composition(Collective::all_reduce, algorithm).build(topology, 0);
+    return simulate(schedule, 1e6, {}, topology).busiest().seconds;
+  };
+  const auto two_levels = [&] { return seconds("hierarchical(one_shot,ring)"); };
+  const auto three_levels = [&] { return seconds("hierarchical(one_shot,one_shot,ring)"); };
+  topology.socket_beta = 2e-9;
+  CHECK(three_levels() * 3 < two_levels());
+  topology.socket_beta = 0;  // sockets do not matter
+  CHECK(three_levels() < two_levels() * 1.5);
 }
 
 TEST_CASE("what is passed on goes by as many ranks of a host as it has ports") {
@@ -151,14 +240,17 @@ TEST_CASE(
 TEST_CASE("a composition is found by its name, and by no other") {
   for (const CollectiveInfo& each : collectives) {
     std::set<std::string> names;
-    for (const Composition& composition : hierarchical_compositions(each.collective)) {
-      CHECK(find_composition(each.collective, composition.name()) == composition);
-      CHECK(names.insert(composition.name()).second);
+    for (const Levels levels : {Levels::two, Levels::three}) {
+      for (const Composition& composition : hierarchical_compositions(each.collective, levels)) {
+        CHECK(find_composition(each.collective, composition.name()) == composition);
+        CHECK(names.insert(composition.name()).second);
+      }
     }
   }
   CHECK(find_composition(Collective::all_reduce, "ring").inside.empty());
   for (const char* name : {"hierarchical", "hierarchical(ring)", "hierarchical(two_shot,ring)",
-                           "hierarchical(ring,pairwise)", "hierarchical(ring,ring))"})
+                           "hierarchical(ring,pairwise)", "hierarchical(ring,ring))",
+                           "hierarchical(two_shot,ring,ring)", "hierarchical(ring,ring,ring,ring)"})
     CHECK_FALSE(find_composition(Collective::all_reduce, name));
 }
 

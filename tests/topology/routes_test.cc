@@ -229,3 +229,23 @@ TEST_CASE("ports survive the way to other ranks, and each counts once for a host
 TEST_CASE("a schedule of other ranks than the topology's is refused") {
   CHECK_THROWS_AS(simulate(sends(3, {{0, 1}}), bytes, {}, cluster(2, 2, 1)), Error);
 }
+
+TEST_CASE("ranks of a socket share its links to the other sockets of the host") {
+  Topology topology = cluster(2, 4, 1);
+  set_sockets(topology, 2);  // ranks 0 and 1, 2 and 3, and so on
+  const double inside = 1e-6 + 1e-10 * bytes;
+  CHECK(seconds(topology, {{0, 2}}) == Approx(inside));  // nobody said how fast they are
+  topology.socket_beta = 5e-10;
+  const double across = 1e-6 + 5e-10 * bytes;
+  CHECK(route(topology, 0, 2) != route(topology, 2, 0));
+  CHECK(route(topology, 0, 2) == route(topology, 1, 3));
+  CHECK(seconds(topology, {{0, 1}}) == Approx(inside).epsilon(0.01));
+  CHECK(seconds(topology, {{0, 2}}) == Approx(across).epsilon(0.01));
+  CHECK(seconds(topology, {{0, 2}, {3, 1}}) == Approx(across).epsilon(0.01));
+  CHECK(seconds(topology, {{0, 2}, {4, 6}}) == Approx(across).epsilon(0.01));
+  CHECK(seconds(topology, {{0, 2}, {1, 3}}) == Approx(1e-6 + 1e-9 * bytes).epsilon(0.01));
+  CHECK(seconds(topology, {{0, 4}}) == Approx(alpha + port_beta * bytes).epsilon(0.01));
+  topology.socket[3] = -1;  // it may run on either, so nothing is known of its host
+  CHECK_FALSE(Routes(topology).between_sockets(0, 2));
+  CHECK(Routes(topology).between_sockets(4, 6));
+}

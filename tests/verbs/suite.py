@@ -44,6 +44,7 @@ CASES = [
     ("GPU memory that a device refuses after all", gpu.refused),
     ("two hosts: memory inside, devices between", traffic.two_hosts),
     ("device buffers of a stand-in for a GPU", traffic.device_buffers),
+    ("ranks on two sockets: three levels", traffic.two_sockets),
     ("one host without devices: tcp", traffic.one_host_without_devices),
     ("a device that is not there", failures.no_such_device),
     ("kill -9 of a peer in small calls", failures.peer_killed_in_small_calls),

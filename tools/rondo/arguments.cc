@@ -41,6 +41,7 @@ std::string names_of(const Rows& rows) {
   if (known.empty()) reject(of, "another algorithm: it has no hierarchical ones");
   std::string inside;
   std::string across;
+  const bool three = !hierarchical_compositions(collective, Levels::three).empty();
   for (const Composition& each : known) {
     const auto add = [](std::string& names, std::string_view one) {
       if ((", " + names + ",").find(", " + std::string(one) + ",") == std::string::npos)
@@ -50,7 +51,8 @@ std::string names_of(const Rows& rows) {
     add(across, each.across->name);
   }
   reject(of, std::string(hierarchical_name) + "(INSIDE,ACROSS) with INSIDE one of " + inside +
-                 ", and ACROSS one of " + across);
+                 ", and ACROSS one of " + across +
+                 (three ? "; or (SOCKET,INSIDE,ACROSS) with SOCKET like INSIDE" : ""));
 }
 
 }  // namespace
@@ -155,10 +157,11 @@ std::vector<Composition> compositions_by_name(Collective collective, const std::
     for (const Algorithm* row : algorithms_by_name(collective, algorithm))
       all.push_back({.across = row});
   if (!named && (!algorithm.empty() || !Hosts(topology).have_two_levels())) return all;
-  const std::vector<Composition> known = hierarchical_compositions(collective);
-  std::ranges::copy_if(known, std::back_inserter(all), [&](const Composition& each) {
-    return !named || algorithm == hierarchical_name || each.name() == algorithm;
-  });
+  const std::vector<Composition>& known = hierarchical_compositions(collective);
+  if (!named || algorithm == hierarchical_name)
+    all.insert(all.end(), known.begin(), known.end());
+  else if (const Composition found = find_composition(collective, algorithm))
+    all.push_back(found);
   if (all.empty()) refuse_composition(collective, algorithm, known);
   return all;
 }

@@ -35,6 +35,7 @@ void list_algorithms() {
   line(
       "\nCOMPOSITIONS (several ranks on each host; see rondo verify --hosts 2 --ranks-per-host 2)");
   line("  hierarchical(INSIDE,ACROSS): one algorithm inside each host, one across hosts");
+  line("  hierarchical(SOCKET,INSIDE,ACROSS): one inside each socket, one between those of a host");
   std::string names;
   for (const CollectiveInfo& row : collectives)
     if (!hierarchical_compositions(row.collective).empty()) names += " " + std::string(row.name);

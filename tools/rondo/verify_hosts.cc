@@ -67,6 +67,7 @@ HostsSummary verify_composition(const Composition& composition,
     const int ranks = mixture.topology.ranks;
     const bool by_ports = !mixture.topology.hosts.empty();
     if (by_ports && !composition.across->cut.passed_on) continue;
+    if (composition.socket.empty() != mixture.topology.socket.empty()) continue;
     const int roots = info(composition.across->collective).has_root ? ranks : 1;
     for (int root = 0; root < roots && summary.findings.size() <= most_shown; ++root) {
       const Schedule schedule = composition.build(mixture.topology, root);
@@ -99,14 +100,26 @@ std::vector<Composition> compositions_of(const VerifyHosts& input) {
   for (const CollectiveInfo& row : collectives) {
     if (!input.collective.empty() && row.collective != collective_by_name(input.collective))
       continue;
-    for (const Composition& each : hierarchical_compositions(row.collective))
-      if (input.algorithm.empty() || each.name() == input.algorithm) all.push_back(each);
+    for (const Levels levels : {Levels::two, Levels::three})
+      for (const Composition& each : hierarchical_compositions(row.collective, levels))
+        if (input.algorithm.empty() || each.name() == input.algorithm) all.push_back(each);
   }
   if (all.empty())
     reject("no composition" + (input.algorithm.empty() ? "" : " '" + input.algorithm + "'") +
                (input.collective.empty() ? "" : " of " + input.collective),
            "rondo verify --all --hosts 2, which lists them");
   return all;
+}
+
+/// The same, with 2 sockets in each host: for compositions of three levels.
+void add_sockets(std::vector<Mixture>& mixtures) {
+  const std::size_t before = mixtures.size();
+  for (std::size_t i = 0; i < before; ++i) {
+    Mixture mixture = mixtures[i];
+    set_sockets(mixture.topology, 2);
+    mixture.words += ", 2 sockets a host";
+    mixtures.push_back(std::move(mixture));
+  }
 }
 
 }  // namespace
@@ -130,7 +143,8 @@ std::vector<Mixture> mixtures_of(const std::string& hosts, const std::string& ra
 
 int verify_hosts(const VerifyHosts& input) {
   const std::vector<Composition> all = compositions_of(input);
-  const std::vector<Mixture> mixtures = mixtures_of(input.hosts, input.ranks_per_host);
+  std::vector<Mixture> mixtures = mixtures_of(input.hosts, input.ranks_per_host);
+  add_sockets(mixtures);
   std::printf("%-14s %-40s %9s %10s %s\n", "collective", "composition", "schedules", "steps",
               "contributors");
   HostsSummary sum;

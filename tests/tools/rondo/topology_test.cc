@@ -67,7 +67,9 @@ TEST_CASE("what is written is read again") {
   CHECK(to_json(reread(small())) == to_json(small()));
   Topology seated = small();
   seated.socket = {0, 1, -1, 0, 0, 0, 0, 0};
+  seated.socket_beta = 2e-11;
   CHECK(reread(seated).socket == seated.socket);
+  CHECK(reread(seated).socket_beta == Approx(2e-11));
   for (const Numbering numbering : {Numbering::by_host, Numbering::in_turn}) {
     const Topology topology = on_hosts({2, 1, 4}, numbering);
     CHECK(reread(topology).host == topology.host);
@@ -148,6 +150,8 @@ TEST_CASE("a wrong file is refused with the place and the reason") {
                json["socket_of_rank"] = {0, 1};
              }),
              Contains("leaves out ranks"));
+  CHECK_THAT(complaint([](Json& json) { json["between_sockets"]["bits_per_second"] = 0; }),
+             Contains("between_sockets: \"bits_per_second\" is 0"));
   CHECK_THAT(complaint([](Json& json) { json["memory"]["alpha"] = -1; }),
              Contains("\"alpha\" is not a number from 0"));
   write("{");
@@ -238,6 +242,27 @@ TEST_CASE("a cluster that is not there is planned, drawn and asked about") {
   CHECK(why.status == 0);
   CHECK(why.says("hierarchical(ring,circulant)"));
   CHECK(why.says("about "));
+}
+
+TEST_CASE("a cluster of hosts with several sockets is planned") {
+  const std::string hosts = "topology --hosts 2x8 --port-speed 100G";
+  const std::string plan = hosts + " --ports 2 --sockets 2 --socket-speed 16G";
+  write(run_rondo(plan + " --json").output);
+  const Topology topology = read_topology(path);
+  CHECK(topology.socket == std::vector<int>{0, 0, 0, 0, 1, 1, 1, 1, 0, 0, 0, 0, 1, 1, 1, 1});
+  CHECK(topology.hosts.front().ports.back().socket == 1);
+  CHECK(run_rondo(plan).says("between sockets of a host: 16 Gbit/s each way"));
+  const auto simulated = [&](const std::string& algorithm) {
+    return run_rondo("simulate all_reduce -b 16M --topology '" + path + "' -a '" + algorithm + "'");
+  };
+  CHECK(simulated("hierarchical(one_shot,chain,ring)").says("hierarchical(one_shot,chain,ring)"));
+  const test::Run wrong = simulated("hierarchical(one_shot,two_shot,ring)");
+  CHECK(wrong.status == 2);
+  CHECK(wrong.says("or (SOCKET,INSIDE,ACROSS) with SOCKET like INSIDE"));
+  CHECK(run_rondo("schedule reduce --topology '" + path + "' -a 'hierarchical(chain,chain,chain)'")
+            .says("phase \"reduce between sockets\""));
+  CHECK(run_rondo(hosts + " --sockets 0").status != 0);
+  CHECK(run_rondo(hosts + " --sockets 2 --socket-speed fast").says("--socket-speed"));
 }
 
 TEST_CASE("subcommands know compositions where hosts are given") {

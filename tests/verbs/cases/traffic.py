@@ -49,6 +49,16 @@ def bench_programs(jobs):
         jobs.measured(3, f"{name}_perf", "-b", "8", "-e", "512K", "-f", "256", "-n", "1", "-w", "1")
 
 
+def two_sockets(jobs):
+    """The kernel says which processors share a socket, and ranks are bound to them by turns."""
+    program = jobs.program("job_rank_program")
+    script = "join every_collective=0 every_collective=1000 every_collective=50000 finalize"
+    text = jobs.start(5, "sh", "-c", f"exec taskset -c $((RANK % 2)) {program} {script}",
+                      RONDO_ALGORITHM="hierarchical(one_shot,chain,ring)",
+                      RONDO_DEBUG="INFO").require_success()
+    require("ranks of this host on 2 sockets" in text, "the ranks do not know of the sockets", text)
+
+
 def windows(jobs):
     """one_sided_perf compares every byte itself."""
     jobs.start(3, jobs.program("one_sided_perf"), "-b", "8", "-e", "512K", "-f", "256", "-n", "1", "--memory",

@@ -40,6 +40,18 @@ serial_port() {
     -device "virtserialport,chardev=$1,name=guest.$1"
 }
 
+# Processors and memory on two sockets, if they can be halved.
+prepare_sockets() {
+  local half=$((processors / 2)) socket
+  machine=(-smp "$processors" -m "$memory")
+  [ $((processors % 2)) -eq 0 ] || return 0
+  machine=(-smp "$processors,sockets=2,cores=$half" -m "$((memory / 2 * 2))")
+  for socket in 0 1; do
+    machine+=(-object "memory-backend-ram,id=memory$socket,size=$((memory / 2))M" -numa
+      "node,nodeid=$socket,cpus=$((socket * half))-$((socket * half + half - 1)),memdev=memory$socket")
+  done
+}
+
 # A panic or an oops ends the guest at once (oops=panic panic=-1 -no-reboot). Five levels of page
 # tables would only be slower (la57=off). timeout is here to end a QEMU that does not end when told.
 start_qemu() {
@@ -49,8 +61,8 @@ start_qemu() {
   local ports=()
   mapfile -t ports < <(serial_port out; serial_port err; serial_port status)
   timeout -k 5 0 qemu-system-x86_64 \
-    -accel tcg,thread=multi,tb-size=512 -machine q35 -cpu max,la57=off -smp "$processors" \
-    -m "$memory" -nodefaults -no-user-config -display none -no-reboot \
+    -accel tcg,thread=multi,tb-size=512 -machine q35 -cpu max,la57=off "${machine[@]}" \
+    -nodefaults -no-user-config -display none -no-reboot \
     -kernel "$kernel_folder/vmlinux" -initrd "$work/initramfs" -append "$kernel_words" \
     "${shares[@]}" -device virtio-serial-pci "${ports[@]}" \
     -chardev "file,id=console,path=$work/console,append=on" -serial chardev:console \
@@ -127,6 +139,7 @@ run_in_guest() {
   trap 'say "interrupted"; exit 130' INT
   trap 'say "told to end by a signal"; exit 143' TERM HUP
   prepare_job "$@"
+  prepare_sockets
   # QEMU before 8.1 may lose, very rarely, one virtual processor's change of code that another is
   # just translating; the guest's kernel, which patches itself while it starts, then dies. The
   # command has not begun by then: start again.

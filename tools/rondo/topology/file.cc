@@ -161,6 +161,11 @@ void read_costs(const Json& json, Topology& topology) {
     demand_known(json.at("network"), {"alpha"});
     topology.network_alpha = number(json.at("network"), "alpha");
   }
+  if (json.contains("between_sockets"))
+    topology.socket_beta = at_place("between_sockets", [&] {
+      demand_known(json.at("between_sockets"), {"bits_per_second"});
+      return speed_from_json(json.at("between_sockets"));
+    });
   if (json.contains("gamma")) topology.gamma = number(json, "gamma");
 }
 
@@ -217,7 +222,7 @@ Topology topology_from_json(const Json& json) {
     throw JsonDefect("its schema is " + std::to_string(whole(json, "schema")) +
                      ", this rondo reads " + std::to_string(topology_schema));
   demand_known(json, {"what", "schema", "hosts", "numbering", "host_of_rank", "socket_of_rank",
-                      "fabric", "memory", "network", "gamma"});
+                      "between_sockets", "fabric", "memory", "network", "gamma"});
   field(json, "hosts");
   std::vector<int> sizes;
   std::vector<Host> hosts;
@@ -354,6 +359,8 @@ Json to_json(const Topology& topology) {
   }
   if (std::ranges::any_of(topology.socket, [](int socket) { return socket >= 0; }))
     json["socket_of_rank"] = topology.socket;
+  if (topology.socket_beta > 0)
+    json["between_sockets"] = {{"bits_per_second", speed_to_json(topology.socket_beta)}};
   json["fabric"] = fabric_to_json(topology.fabric);
   json["memory"] = {{"alpha", topology.memory.alpha}, {"beta", topology.memory.beta}};
   json["network"] = {{"alpha", topology.network_alpha}};

@@ -6,7 +6,8 @@
 //               "devices": [{"name": "GPU 0", "socket": 0}]}],
 //    "numbering": "by_host",
 //    "fabric": {"kind": "fat_tree", "group": 32, "bits_per_second": 6.4e12},
-//    "memory": {"alpha": 3e-7, "beta": 1e-10}, "network": {"alpha": 5e-6}, "gamma": 5e-11}
+//    "memory": {"alpha": 3e-7, "beta": 1e-10}, "between_sockets": {"bits_per_second": 4e11},
+//    "network": {"alpha": 5e-6}, "gamma": 5e-11}
 //
 // Without a switch: {"kind": "cables", "cables": [{"between": [0, 1], "bits_per_second": 1e10}, ...]}.
 // The fabric's "bits_per_second" is that of cables that do not say theirs; 10 Gbit/s if neither does.

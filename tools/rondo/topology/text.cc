@@ -137,6 +137,8 @@ std::string topology_text(const Topology& topology) {
   if (hosts.count() > 1) text += "fabric: " + fabric_text(topology) + "\n";
   text += "in a host: alpha " + alpha_text(topology.memory.alpha) + ", " +
           number_text(1e-9 / std::max(topology.memory.beta, 1e-18)) + " GB/s\n";
+  if (topology.socket_beta > 0)
+    text += "between sockets of a host: " + speed_text(topology.socket_beta) + " each way\n";
   if (hosts.count() > 1)
     text += "between hosts: alpha " + alpha_text(topology.network_alpha) + "\n";
   return text;

@@ -24,6 +24,8 @@ namespace {
 struct TopologyArguments {
   TopologyInput from{};
   std::string numbering = "by_host";
+  int sockets = 1;
+  std::string socket_speed{};
   int ports = 1;
   std::string port_speed{};
   std::string fabric = "one_switch";
@@ -70,6 +72,9 @@ Topology planned(const TopologyArguments& arguments) {
         {.name = "port" + std::to_string(port),
          .beta = arguments.port_speed.empty() ? 0 : beta_of(arguments.port_speed, "--port-speed")});
   topology.hosts.assign(sizes.size(), host);
+  if (arguments.sockets > 1) set_sockets(topology, arguments.sockets);
+  if (!arguments.socket_speed.empty())
+    topology.socket_beta = beta_of(arguments.socket_speed, "--socket-speed");
   topology.fabric = {.kind = fabric_by_name(arguments.fabric), .group = arguments.group};
   if (topology.fabric.kind == FabricKind::cables)
     reject("--fabric cables does not say which", "a file that --topology reads");
@@ -131,6 +136,16 @@ void add_plan_options(CLI::App& command, TopologyArguments& arguments) {
       ->check(CLI::IsMember({"by_host", "in_turn"}))
       ->needs(hosts)
       ->capture_default_str();
+  command
+      .add_option("--sockets", arguments.sockets,
+                  "sockets of each host; its first ranks and ports are at the first one")
+      ->check(CLI::Range(1, 1024))
+      ->needs(hosts)
+      ->capture_default_str();
+  command
+      .add_option("--socket-speed", arguments.socket_speed,
+                  "bits per second from a socket to the others of its host, e.g. 400G")
+      ->needs(hosts);
   command.add_option("--ports", arguments.ports, "ports of each host")
       ->check(CLI::Range(1, 64))
       ->needs(hosts)
