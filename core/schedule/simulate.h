@@ -27,8 +27,8 @@
 // given. A message between hosts occupies every link of its route (core/topology/routes.h), which
 // other ranks share. It goes on to the next link at once, and waits there until that link is free.
 // So it takes alpha, and n beta of the slowest link. The sender's next message waits for its port.
-// Half of alpha occupies the sender's lane and half the receiver's: system calls and polling are
-// most of it.
+// Half of alpha occupies the sender's lane and half the receiver's, and their processors: system
+// calls and polling are most of it.
 //
 // simulate_loop() makes calls one after the other on each rank, as benchmarks and training steps do.
 // There a broadcast's root begins the next call while the last one is still on its way.

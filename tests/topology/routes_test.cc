@@ -249,3 +249,14 @@ TEST_CASE("ranks of a socket share its links to the other sockets of the host") 
   CHECK_FALSE(Routes(topology).between_sockets(0, 2));
   CHECK(Routes(topology).between_sockets(4, 6));
 }
+
+TEST_CASE("ranks that share a processor take turns at sending and receiving") {
+  const Topology topology = cluster(4, 1, 1);
+  const Schedule two = sends(4, {{0, 1}, {2, 3}});
+  const auto with = [&](int processors) {
+    return simulate(two, 0, {.processors = processors}, topology).busiest().seconds;
+  };
+  CHECK(with(4) == Approx(alpha));  // half of it occupies the sender, half the receiver
+  CHECK(with(0) == Approx(alpha));
+  CHECK(with(1) == Approx(1.5 * alpha));  // the second sender waits for the first one
+}

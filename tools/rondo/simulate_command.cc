@@ -96,8 +96,10 @@ void simulate_all(SimulateInput arguments) {
   if (arguments.ports_per_lane) arguments.costs.ports = Ports::per_lane;
   if (arguments.switched) arguments.costs.ports = Ports::switched;
   const auto topology = topology_of(arguments.where);
-  if (arguments.loop && !topology)
-    reject("--loop without hosts", "--hosts 2x4, or --topology FILE");
+  for (const auto& [given, option] : {std::pair(arguments.loop, "--loop"),
+                                      std::pair(arguments.costs.processors > 0, "--processors")})
+    if (given && !topology)
+      reject(std::string(option) + " without hosts", "--hosts 2x4, or --topology FILE");
   if (topology) return simulate_on(arguments, collective, *topology, bytes);
   bool first = true;
   for (const int ranks : parse_ranks(arguments.ranks)) {
@@ -163,6 +165,12 @@ void add_simulate(CLI::App& program) {
       "what each call takes where a program makes one after the other (needs --hosts\n"
       "or --topology). Ranks that are done early begin the next one. Without --slice,\n"
       "messages are cut as over TCP");
+  command
+      ->add_option("--processors", arguments->costs.processors,
+                   "the ranks of all hosts share so many in turn, as on a testbed of one machine\n"
+                   "(needs --hosts or --topology). Without it each has its own")
+      ->check(CLI::Range(1, most_ranks))
+      ->excludes(profile);
   command->callback([arguments] { simulate_all(*arguments); });
 }
 

@@ -278,6 +278,8 @@ TEST_CASE("subcommands know compositions where hosts are given") {
   CHECK(wrong.says("with INSIDE one of one_shot, ring, binomial_tree, chain"));
   CHECK(run_rondo("simulate send_recv --hosts 2x2 -a hierarchical").says("no hierarchical ones"));
   CHECK(run_rondo("why all_reduce 1M --hosts 2x2 --ranks 4").status == 2);
+  CHECK(
+      run_rondo("simulate all_reduce --ranks 4 --processors 2").says("--processors without hosts"));
   CHECK(run_rondo("why all_reduce 1M --hosts 2x2 --apart").status == 2);
 }
 
