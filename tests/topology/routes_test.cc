@@ -258,5 +258,5 @@ TEST_CASE("ranks that share a processor take turns at sending and receiving") {
   };
   CHECK(with(4) == Approx(alpha));  // half of it occupies the sender, half the receiver
   CHECK(with(0) == Approx(alpha));
-  CHECK(with(1) == Approx(1.5 * alpha));  // the second sender waits for the first one
+  CHECK(with(1) == Approx(2 * alpha));  // both senders and both receivers, one after the other
 }
