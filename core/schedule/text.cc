@@ -83,6 +83,12 @@ std::string to_text(const Step& step, const Layout& layout) {
 }
 
 std::string to_text(const Schedule& schedule) {
+  std::string words;
+  write_text(schedule, [&](const std::string& piece) { words += piece; });
+  return words;
+}
+
+void write_text(const Schedule& schedule, const std::function<void(const std::string&)>& write) {
   std::string words = "collective " + std::string(name(schedule.collective)) + "\n";
   if (!schedule.algorithm.empty()) words += "algorithm " + quoted(schedule.algorithm) + "\n";
   words += "ranks " + std::to_string(schedule.ranks) + "\n";
@@ -93,9 +99,9 @@ std::string to_text(const Schedule& schedule) {
   if (!schedule.phases.empty()) words += "phases";
   for (const std::string& phase : schedule.phases) words += " " + quoted(phase);
   if (!schedule.phases.empty()) words += "\n";
+  write(words);
   for (int rank = 0; rank < schedule.ranks; ++rank)
-    for (int lane = 0; lane < schedule.lanes; ++lane) words += section(schedule, rank, lane);
-  return words;
+    for (int lane = 0; lane < schedule.lanes; ++lane) write(section(schedule, rank, lane));
 }
 
 }  // namespace rondo

@@ -32,6 +32,7 @@
 // - Rounds count from 1 here.
 #pragma once
 
+#include <functional>
 #include <string>
 #include <string_view>
 
@@ -40,6 +41,8 @@
 namespace rondo {
 
 std::string to_text(const Schedule& schedule);
+/// The same in pieces of a lane at most: with thousands of ranks the whole would fill the memory.
+void write_text(const Schedule& schedule, const std::function<void(const std::string&)>& write);
 
 /// One step as its line, without label or indentation.
 std::string to_text(const Step& step, const Layout& layout);

@@ -52,7 +52,8 @@ void add_schedule(CLI::App& program) {
                    "a schedule's text, written out for these ranks; - for standard input")
       ->excludes("--algorithm");
   command->callback([arguments, command] {
-    std::fputs(to_text(schedule_of(*arguments, *command)).c_str(), stdout);
+    write_text(schedule_of(*arguments, *command),
+               [](const std::string& piece) { std::fputs(piece.c_str(), stdout); });
   });
 }
 
