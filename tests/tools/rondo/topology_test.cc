@@ -182,7 +182,8 @@ TEST_CASE("--hosts says the ranks of each host") {
   CHECK(parse_hosts("2x4") == std::vector<int>{4, 4});
   CHECK(parse_hosts("3+5") == std::vector<int>{3, 5});
   CHECK(parse_hosts("2x2+1") == std::vector<int>{2, 2, 1});
-  for (const char* wrong : {"", "0", "2x0", "x4", "2x", "two", "-1", "1000000x1000000"})
+  for (const char* wrong :
+       {"", "0", "2x0", "x4", "2x", "two", "-1", "3+", "+3", "3++5", "1000000x1000000"})
     CHECK_THROWS_AS(parse_hosts(wrong), Error);
 }
 

@@ -26,7 +26,9 @@ int positive(const std::string& text, const std::string& whole) {
 std::vector<int> parse_hosts(const std::string& text) {
   std::vector<int> sizes;
   long long ranks = 0;
-  for (const std::string& part : split(text, '+')) {
+  const std::vector<std::string> parts = split(text, '+');  // leaves out those of nothing
+  if (std::ssize(parts) != std::ranges::count(text, '+') + 1) positive("", text);
+  for (const std::string& part : parts) {
     const std::size_t cross = part.find('x');
     const int count = cross == std::string::npos ? 1 : positive(part.substr(0, cross), text);
     const int size = positive(cross == std::string::npos ? part : part.substr(cross + 1), text);
@@ -36,7 +38,6 @@ std::vector<int> parse_hosts(const std::string& text) {
              "fewer hosts, or fewer ranks on each");
     sizes.insert(sizes.end(), static_cast<std::size_t>(count), size);
   }
-  if (sizes.empty()) positive("", text);
   return sizes;
 }
 
