@@ -1,4 +1,4 @@
-// One-sided calls between devices: puts into windows of peers, and signals.
+// One-sided calls between devices: puts into windows of peers, and signals. Model: one_sided.pml.
 //
 //   writer's stream                                  peer's stream
 //   copies into the peer's window (windows.h)
