@@ -1,7 +1,7 @@
-// Inside a host. One algorithm runs over its ranks. With three levels one runs in each socket, and
-// another one between sockets, over one rank of each: the root, and elsewhere the rank with the root's
-// place in its socket. So a sum or copy crosses between two sockets once, and ranks that are roots in
-// turn share that work.
+// Inside a host. One algorithm runs over its ranks. With three levels one runs in each socket (NUMA
+// node), and another one between sockets, over one rank of each: the root, and elsewhere the rank with
+// the root's place in its socket. So a sum or copy crosses between two sockets once, and ranks that are
+// roots in turn share that work.
 //
 //   reduce to rank 1, sockets {0 1 2} and {3 4 5}
 //     inside sockets    0 2 -> 1    3 5 -> 4
@@ -40,7 +40,7 @@ Steps among(const Level& level, Part part, Collective collective, int most) {
 
 /// This rank's socket.
 Level within_socket(const InHost& at, int root, std::string_view algorithm) {
-  const std::vector<std::vector<int>>& sockets = at.hosts.sockets(at.hosts.host_of(at.rank));
+  const std::vector<std::vector<int>> sockets = at.hosts.sockets(at.hosts.host_of(at.rank));
   const auto ranks_of = [&](int rank) -> const std::vector<int>& {
     return sockets[static_cast<std::size_t>(at.hosts.socket_of(rank))];
   };
@@ -51,7 +51,7 @@ Level within_socket(const InHost& at, int root, std::string_view algorithm) {
 
 /// One rank of each; `index` is right for these only.
 Level between_sockets(const InHost& at, int root, std::string_view algorithm) {
-  const std::vector<std::vector<int>>& sockets = at.hosts.sockets(at.hosts.host_of(at.rank));
+  const std::vector<std::vector<int>> sockets = at.hosts.sockets(at.hosts.host_of(at.rank));
   const int of_root = at.hosts.socket_of(root);
   Level level{{}, at.hosts.socket_of(at.rank), of_root, algorithm};
   const int number = place_in(sockets[static_cast<std::size_t>(of_root)], root);

@@ -31,7 +31,7 @@ struct Estimate {
 ///
 ///   written       what a user wrote is simulated, and takes as long as that.
 ///
-/// A fabric's links between switches are not counted. A value.
+/// Links between switches and between sockets are not counted. A value.
 class Estimates {
  public:
   /// `topology` outlives it.

@@ -79,7 +79,7 @@ struct Topology {
   bool direct = false;                  ///< all ranks reach each other's memory
   /// By rank: its host's number. Empty: one host if one_machine, else a host for each rank.
   std::vector<int> host{};
-  std::vector<int> socket{};  ///< by rank, within its host; empty: unknown
+  std::vector<int> socket{};  ///< by rank: the NUMA node, within its host; -1, or empty: unknown
   /// By rank: which of its host's ports it uses. Empty: the ranks of a host take turns.
   std::vector<int> port{};
   std::vector<Host> hosts{};  ///< by number; empty: unknown
@@ -115,7 +115,8 @@ class Hosts {
       here.push_back(rank);
       largest_ = std::max(largest_, static_cast<int>(here.size()));
     }
-    for (const std::vector<int>& here : ranks_) add_sockets(topology, here);
+    for (const std::vector<int>& here : ranks_)
+      if (!topology.socket.empty()) number_sockets(topology, here);
   }
 
   int count() const { return static_cast<int>(ranks_.size()); }
@@ -134,18 +135,17 @@ class Hosts {
   bool have_two_levels() const { return count() > 1 && largest_ > 1; }
   /// The ranks of each of a host's sockets, in the order of their first ranks; all ranks together if
   /// one of them may run on several sockets.
-  const std::vector<std::vector<int>>& sockets(int host) const {
-    return sockets_[static_cast<std::size_t>(host)];
+  std::vector<std::vector<int>> sockets(int host) const {
+    std::vector<std::vector<int>> all;
+    for (const int rank : ranks(host)) {
+      const auto socket = static_cast<std::size_t>(socket_of(rank));
+      all.resize(std::max(all.size(), socket + 1));
+      all[socket].push_back(rank);
+    }
+    return all;
   }
   /// The rank's socket, by its place in sockets().
   int socket_of(int rank) const { return places_[static_cast<std::size_t>(rank)].socket; }
-  /// Several sockets of a host have ranks, and one of them has several.
-  bool have_sockets() const {
-    return std::ranges::any_of(sockets_, [](const auto& all) {
-      return all.size() > 1 &&
-             std::ranges::any_of(all, [](const auto& ranks) { return ranks.size() > 1; });
-    });
-  }
 
  private:
   struct Place {
@@ -155,20 +155,13 @@ class Hosts {
     int socket = 0;
   };
 
-  void add_sockets(const Topology& topology, const std::vector<int>& here) {
-    const auto number = [&](int rank) {
-      return topology.socket.empty() ? -1 : topology.socket[static_cast<std::size_t>(rank)];
-    };
-    const bool known = std::ranges::none_of(here, [&](int rank) { return number(rank) < 0; });
-    std::vector<std::vector<int>>& all = sockets_.emplace_back();
+  void number_sockets(const Topology& topology, const std::vector<int>& here) {
+    const auto known = [&](int rank) { return topology.socket[static_cast<std::size_t>(rank)]; };
+    if (std::ranges::any_of(here, [&](int rank) { return known(rank) < 0; })) return;
     std::map<int, int> numbers;  // by the topology's number
-    for (const int rank : here) {
-      const int next = static_cast<int>(all.size());
-      const auto [found, is_new] = numbers.try_emplace(known ? number(rank) : 0, next);
-      if (is_new) all.emplace_back();
-      places_[static_cast<std::size_t>(rank)].socket = found->second;
-      all[static_cast<std::size_t>(found->second)].push_back(rank);
-    }
+    for (const int rank : here)
+      places_[static_cast<std::size_t>(rank)].socket =
+          numbers.try_emplace(known(rank), static_cast<int>(numbers.size())).first->second;
   }
 
   static int number(const Topology& topology, int rank) {
@@ -177,7 +170,6 @@ class Hosts {
   }
 
   std::vector<std::vector<int>> ranks_{};
-  std::vector<std::vector<std::vector<int>>> sockets_{};  ///< by host
   std::vector<Place> places_{};
   int largest_ = 0;
   int ports_ = 1;

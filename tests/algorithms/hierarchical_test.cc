@@ -110,6 +110,9 @@ TEST_CASE("the verifier accepts three levels for every mixture of hosts and sock
         const Topology topology = on_hosts(sizes, Numbering::by_host);
         require_verified(composition, topology);
         require_verified(composition, with_sockets(topology, 2, false));
+        Topology unbound = with_sockets(topology, 2, false);  // of one host nothing is known
+        unbound.socket.back() = -1;
+        require_verified(composition, unbound);
         require_verified(composition,
                          with_sockets(on_hosts(sizes, Numbering::in_turn, 2), 3, true));
       }

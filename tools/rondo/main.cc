@@ -57,5 +57,7 @@ int main(int argc, char** argv) {
     std::fprintf(stderr, "%s\n", error.what());
     return 2;
   }
-  return status;
+  if (std::fflush(stdout) == 0 && std::ferror(stdout) == 0) return status;
+  std::fprintf(stderr, "rondo: cannot write all to standard output. Try: a disk with more room\n");
+  return 2;
 }

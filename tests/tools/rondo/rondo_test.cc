@@ -215,6 +215,7 @@ TEST_CASE("simulate says on a terminal, and there alone, what it is busy with") 
 }
 
 TEST_CASE("list names what there is") {
+  CHECK(run_rondo("list >/dev/full").status == 2);
   const Run run = run_rondo("list");
   CHECK(run.status == 0);
   for (const char* each : {"ring", "double_tree", "shm", "tcp", "bfloat16", "avg", "RONDO_TIMEOUT",

@@ -257,6 +257,10 @@ TEST_CASE("a cluster of hosts with several sockets is planned") {
     return run_rondo("simulate all_reduce -b 16M --topology '" + path + "' -a '" + algorithm + "'");
   };
   CHECK(simulated("hierarchical(one_shot,chain,ring)").says("hierarchical(one_shot,chain,ring)"));
+  const test::Run why = run_rondo("why all_reduce 16M --topology '" + path +
+                                  "' -a 'hierarchical(one_shot,chain,ring)'");
+  CHECK(why.says("* hierarchical(one_shot,chain,ring)"));
+  CHECK(why.says("Links between sockets do not count here"));
   const test::Run wrong = simulated("hierarchical(one_shot,two_shot,ring)");
   CHECK(wrong.status == 2);
   CHECK(wrong.says("or (SOCKET,INSIDE,ACROSS) with SOCKET like INSIDE"));

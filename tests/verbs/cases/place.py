@@ -49,6 +49,12 @@ def packets_sent(device):
     return int(path.read_text())
 
 
+def processors_of_sockets():
+    """["0", "2"]: the first processor of each NUMA node."""
+    lists = sorted(pathlib.Path("/sys/devices/system/node").glob("node*/cpulist"))
+    return [re.split("[,-]", each.read_text().strip())[0] for each in lists]
+
+
 def set_carrier(interface, there):
     pathlib.Path("/sys/class/net", interface, "carrier").write_text("1" if there else "0")
 

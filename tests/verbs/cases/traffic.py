@@ -50,10 +50,14 @@ def bench_programs(jobs):
 
 
 def two_sockets(jobs):
-    """The kernel says which processors share a socket, and ranks are bound to them by turns."""
+    """The kernel says which processors share a socket, and ranks are bound to two of them by turns."""
+    processors = place.processors_of_sockets()
+    if len(processors) < 2:
+        return  # the guest has an odd number of processors
     program = jobs.program("job_rank_program")
     script = "join every_collective=0 every_collective=1000 every_collective=50000 finalize"
-    text = jobs.start(5, "sh", "-c", f"exec taskset -c $((RANK % 2)) {program} {script}",
+    command = f"set -- {' '.join(processors[:2])}; shift $((RANK % 2)); exec taskset -c $1 {program} {script}"
+    text = jobs.start(5, "sh", "-c", command,
                       RONDO_ALGORITHM="hierarchical(one_shot,chain,ring)",
                       RONDO_DEBUG="INFO").require_success()
     require("ranks of this host on 2 sockets" in text, "the ranks do not know of the sockets", text)

@@ -78,6 +78,8 @@ std::string predictions(const Call& call, const PreparedCall& prepared, const Fa
   const Topology around = located ? facts.around : with_costs(facts.around, costs);
   std::vector<Composition> rows = compositions_by_name(call.collective, {}, around);
   std::ranges::copy(written_in(written, call.collective, around), std::back_inserter(rows));
+  if (const Composition named = find_composition(call.collective, chosen); !named.socket.empty())
+    rows.push_back(named);
   const auto bytes = static_cast<double>(index_space_bytes(call, around.ranks));
   if (predicted) {
     constexpr std::uint64_t estimates_only = 0;
@@ -85,7 +87,10 @@ std::string predictions(const Call& call, const PreparedCall& prepared, const Fa
            predictions_text(predict(rows, around, call.root, bytes, estimates_only, {}), true,
                             chosen) +
            "*: the fastest that is allowed, and what messages use here. Up to 2 % count as "
-           "equal.\n";
+           "equal.\n" +
+           (around.socket_beta > 0
+                ? "Links between sockets do not count here: see rondo simulate.\n"
+                : "");
   }
   const std::vector<Prediction> all =
       predict(rows, around, call.root, bytes, most_simulated / (rows.size() * most_slices),
