@@ -113,6 +113,9 @@ void Work::wait() {
 }
 
 void Work::when_complete(std::function<void()> notice) {
+  if (!notice)
+    throw Error(ErrorCode::invalid_argument, "the notice is an empty function",
+                {.call = "when_complete", .remedy = "pass a function to call"});
   if (state_) return operation_->when_complete(std::move(notice));
   notice();
 }
@@ -371,6 +374,10 @@ Work Communicator::recv_async(void* buffer, std::size_t count, DataType type, in
 
 std::string Communicator::describe(Collective collective, std::size_t count, DataType type,
                                    const Reduction& how, int root) const {
+  if (static_cast<std::size_t>(collective) >= collectives.size())
+    throw Error(ErrorCode::invalid_argument,
+                "unknown collective " + std::to_string(static_cast<int>(collective)),
+                {.call = "describe", .remedy = "use a rondo::Collective"});
   return usable(state_).describe(reducing_call(collective, count, type, how, root));
 }
 

@@ -57,6 +57,7 @@ class OneSided final : public Service {
   /// Local. No rank uses it any more.
   void remove_window(std::uint32_t number);
   std::size_t bytes_of(std::uint32_t number, int rank) const {
+    check_peer(rank);
     return blocks_.bytes_of(number, rank);
   }
 

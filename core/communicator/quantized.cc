@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <functional>
 #include <string>
 
 #include "core/communicator/access.h"
@@ -32,12 +33,19 @@ void check_sizes(std::size_t values, std::size_t blocks, const char* call) {
               {.call = call, .remedy = "make quantized_blocks(values) blocks"});
 }
 
-void check_left_out(std::size_t values, std::size_t left_out, const char* call) {
-  if (left_out == 0 || left_out == values) return;
-  throw Error(ErrorCode::invalid_argument,
-              "left_out has " + std::to_string(left_out) + " numbers for " +
-                  std::to_string(values) + " values",
-              {.call = call, .remedy = "pass as many as values, 0 at first, or none"});
+void check_left_out(std::span<const float> values, std::span<const float> left_out,
+                    const char* call) {
+  if (left_out.empty()) return;
+  if (left_out.size() != values.size())
+    throw Error(ErrorCode::invalid_argument,
+                "left_out has " + std::to_string(left_out.size()) + " numbers for " +
+                    std::to_string(values.size()) + " values",
+                {.call = call, .remedy = "pass as many as values, 0 at first, or none"});
+  const std::less<> before;
+  if (before(left_out.data(), values.data() + values.size()) &&
+      before(values.data(), left_out.data() + left_out.size()))
+    throw Error(ErrorCode::invalid_argument, "left_out overlaps the values",
+                {.call = call, .remedy = "give it memory of its own"});
 }
 
 }  // namespace
@@ -48,7 +56,7 @@ constexpr OperatorOn<QuantizedBlock> quantized_sum{
 void quantize(std::span<const float> values, std::span<QuantizedBlock> blocks,
               std::span<float> left_out) {
   check_sizes(values.size(), blocks.size(), "quantize");
-  check_left_out(values.size(), left_out.size(), "quantize");
+  check_left_out(values, left_out, "quantize");
   cpu::quantize(values.data(), values.size(), blocks.data(),
                 left_out.empty() ? nullptr : left_out.data());
 }
@@ -59,7 +67,7 @@ void dequantize(std::span<const QuantizedBlock> blocks, std::span<float> values)
 }
 
 void all_reduce_quantized(Communicator& world, std::span<float> values, std::span<float> left_out) {
-  check_left_out(values.size(), left_out.size(), "all_reduce_quantized");
+  check_left_out(values, left_out, "all_reduce_quantized");
   detail::CommunicatorState& state = detail::usable(detail::CommunicatorAccess::state(world));
   constexpr std::size_t most = quantized_blocks(slice_values);
   void* const memory = state.call_memory(most * sizeof(QuantizedBlock));

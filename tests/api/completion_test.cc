@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "rondo/rondo.h"
+#include "tests/api/expected_error.h"
 #include "tests/catch.h"
 #include "tests/support/threads.h"
 
@@ -213,6 +214,8 @@ TEST_CASE("when_complete() calls back once, when work is complete or has failed"
       Work done = world.barrier_async();
       done.wait();
       done.when_complete([&late] { ++late; });
+      test::expect(test::error_of([&] { done.when_complete({}); }), ErrorCode::invalid_argument,
+                   "the notice is an empty function");
       Work never = world.recv_async(&value, 1, DataType::int32, (world.rank() + 1) % ranks);
       std::atomic<int> failed{0};
       never.when_complete([&failed] {

@@ -68,6 +68,8 @@ TEST_CASE("arguments are checked before anything is sent") {
       expect(error_of([&] { comm.describe(Collective::reduce_scatter, 1, f32, op.op); }),
              ErrorCode::invalid_argument, words + "float32");
     }
+    expect(error_of([&] { comm.describe(static_cast<Collective>(99), 1, f32); }),
+           ErrorCode::invalid_argument, "unknown collective 99");
     expect(error_of([&] { comm.send(data.data(), 1, f32, 7); }), ErrorCode::invalid_argument,
            "peer 7 is not a rank");
     expect(error_of([&] { comm.send(data.data(), 1, f32, comm.rank()); }), ErrorCode::invalid_usage,

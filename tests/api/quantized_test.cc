@@ -136,6 +136,8 @@ TEST_CASE(
   blocks.resize(2);
   expect(error_of([&] { quantize(values, blocks, std::span(values).first(128)); }),
          ErrorCode::invalid_argument, "left_out has 128 numbers for 129 values");
+  expect(error_of([&] { quantize(values, blocks, values); }), ErrorCode::invalid_argument,
+         "left_out overlaps the values");
   with_world(2, {.algorithm = "all_reduce:ring"}, [](Communicator& world) {
     std::vector<float> some(10);
     expect(error_of([&] { all_reduce_quantized(world, some); }), ErrorCode::configuration,

@@ -41,6 +41,7 @@ TEST_CASE("a place outside a block, and a number that does not exist, are refuse
       refuses([&] { window.get(nullptr, 1, 0, 0); }, "the buffer is null");
       refuses([&] { window.put(values.data(), 1, 2, 0); }, "rank 2 does not exist among 2 ranks");
       refuses([&] { window.signal(-1); }, "rank -1 does not exist");
+      refuses([&] { window.bytes(-1); }, "rank -1 does not exist");
       refuses([&] { window.signal(1, 256); }, "signal 256 does not exist");
       refuses([&] { window.wait_signal(1, -1); }, "signal -1 does not exist");
       refuses([&] { window.wait_any({}); }, "at least one");

@@ -37,8 +37,8 @@ constexpr std::size_t quantized_blocks(std::size_t values) {
 }
 
 /// There are quantized_blocks(values.size()) blocks, or Error{invalid_argument}. Thread-safe.
-/// - `left_out`: nothing, or as many as the values. Then values[i] + left_out[i] is rounded, and
-///   left_out[i] becomes what that is off, or 0 where it is no number (error feedback).
+/// - `left_out`: nothing, or as many as the values, in memory of its own. Then values[i] + left_out[i]
+///   is rounded, and left_out[i] becomes what that is off, or 0 where it is no number (error feedback).
 void quantize(std::span<const float> values, std::span<QuantizedBlock> blocks,
               std::span<float> left_out = {});
 void dequantize(std::span<const QuantizedBlock> blocks, std::span<float> values);
