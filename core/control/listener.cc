@@ -91,6 +91,7 @@ void Listener::accept_next() {
   acceptor_.async_accept([this](const error_code& error, Tcp::socket socket) {
     accepting_ = false;
     if (!error) {
+      obstacle_.clear();
       if (!spare_) reserve();
       try {
         welcome_(std::move(socket));
@@ -105,6 +106,7 @@ void Listener::accept_next() {
       spare_.reset();
       return accept_next();
     }
+    obstacle_ = error.message();
     accepting_ = true;
     retry_.expires_after(std::chrono::milliseconds{100});
     retry_.async_wait([this](const error_code&) {

@@ -35,6 +35,8 @@ class Listener {
   /// While it is paused, connections wait in the kernel.
   void pause(bool paused);
   void close();
+  /// Why it cannot take connections: no descriptor is free, say. Empty: nothing.
+  const std::string& obstacle() const { return obstacle_; }
 
  private:
   void begin();
@@ -48,6 +50,7 @@ class Listener {
   boost::asio::steady_timer retry_;
   std::uint16_t port_ = 0;
   UniqueFd spare_{};  ///< a descriptor for one more connection when the process has none left
+  std::string obstacle_{};
   bool paused_ = false;
   bool accepting_ = false;
   std::function<void(Tcp::socket)> welcome_{};

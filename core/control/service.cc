@@ -302,13 +302,17 @@ void Service::Server::expired(std::uint64_t milliseconds) {
   for (std::size_t rank = 0; rank < by_rank_.size(); ++rank) {
     if (by_rank_[rank] == nullptr) missing.push_back(static_cast<int>(rank));
   }
-  fail_bootstrap({.peer = missing.front(),
-                  .message = rank_list(missing) + " of " + std::to_string(by_rank_.size()) +
-                             " did not join at port " + std::to_string(port()) + " of " +
-                             host_.hostname + " within " + seconds(milliseconds) +
-                             (turned_away_.empty() ? "" : "; turned away: " + turned_away_),
-                  .remedy = "check that every rank was started, with the same " + named_by_ +
-                            ", and can reach that port, or raise RONDO_BOOTSTRAP_TIMEOUT"});
+  const std::string& full = reception_.listener().obstacle();
+  fail_bootstrap(
+      {.peer = missing.front(),
+       .message = rank_list(missing) + " of " + std::to_string(by_rank_.size()) +
+                  " did not join at port " + std::to_string(port()) + " of " + host_.hostname +
+                  " within " + seconds(milliseconds) +
+                  (turned_away_.empty() ? "" : "; turned away: " + turned_away_) +
+                  (full.empty() ? "" : "; the process there takes no more connections: " + full),
+       .remedy = full.empty() ? "check that every rank was started, with the same " + named_by_ +
+                                    ", and can reach that port, or raise RONDO_BOOTSTRAP_TIMEOUT"
+                              : "raise its limit (of open files: ulimit -n)"});
 }
 
 void Service::Server::fail_bootstrap(const Refused& refusal) {

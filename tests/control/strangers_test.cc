@@ -172,13 +172,15 @@ TEST_CASE("two hundred idle strangers keep no rank from joining") {
   CHECK(one.report() == "01");
 }
 
-TEST_CASE("a service without a free descriptor still takes a rank") {
+/// A service whose process has no descriptor left takes a rank of a world of so many, which says that
+/// its time is over. The answer.
+std::optional<control::Message> answer_of_a_full_service(int ranks) {
   const int port = free_port();
   const Gate full;
-  const Gate welcome;
+  const Gate answered;
   Child zero([&] {
     BootstrapPoint point = point_at(port);
-    const control::Service service(point, child_host(), 1);
+    const control::Service service(point, child_host(), ranks);
     rlimit limit{};
     ::getrlimit(RLIMIT_NOFILE, &limit);
     limit.rlim_cur = std::min<rlim_t>(limit.rlim_cur, 100);
@@ -188,21 +190,32 @@ TEST_CASE("a service without a free descriptor still takes a rank") {
       all.emplace_back(::open("/dev/null", O_RDONLY | O_CLOEXEC));
     } while (all.back());
     full.open(1);
-    welcome.pass();
+    answered.pass();
     return std::string("served");
   });
   full.pass();
   Speaker rank(port);
   rank.introduce({});
-  rank.say(encode(control::Message(hello_of(0, 1))));
-  bool welcomed = false;
-  while (const auto message = rank.next()) {
-    welcomed = std::holds_alternative<control::Welcome>(*message);
-    if (welcomed) break;
-  }
-  CHECK(welcomed);
-  welcome.open(1);
+  rank.say(encode(control::Message(hello_of(0, ranks))));
+  rank.say(encode(control::Message(control::BootstrapExpired{.milliseconds = 1})));
+  std::optional<control::Message> message;
+  do {
+    message = rank.next();
+  } while (message && !std::holds_alternative<control::Welcome>(*message) &&
+           !std::holds_alternative<control::Refused>(*message));
+  answered.open(1);
   CHECK(zero.report() == "served");
+  return message;
+}
+
+TEST_CASE("a service without a free descriptor takes one rank, and says why it takes no more") {
+  const auto only = answer_of_a_full_service(1);
+  CHECK((only && std::holds_alternative<control::Welcome>(*only)));
+  const auto first = answer_of_a_full_service(2);
+  REQUIRE((first && std::holds_alternative<control::Refused>(*first)));
+  const auto& refused = std::get<control::Refused>(*first);
+  CHECK(says(refused.message, "takes no more connections: Too many open files"));
+  CHECK(says(refused.remedy, "ulimit -n"));
 }
 
 }  // namespace
