@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "core/communicator/access.h"
+#include "core/communicator/remedies.h"
 #include "core/communicator/state.h"
 #include "core/control/exchange_values.h"
 
@@ -150,9 +151,7 @@ std::shared_ptr<CommunicatorState> CommunicatorState::grow(int ranks,
   const auto found = std::ranges::find(all, true, &Invitation::is_there);
   if (found == all.end())
     throw Error(ErrorCode::invalid_usage, "no rank brought a unique id to grow by",
-                {.rank = rank(),
-                 .remedy = "one of the old ranks passes what make_unique_id() returned, and all "
-                           "new ranks join by it"});
+                {.rank = rank(), .remedy = std::string(remedies::id_to_grow_by.words)});
   const bool set_here = watchdog_.is_from_program();
   return CommunicatorAccess::state(Communicator::from_unique_id(
       UniqueId{found->id}, rank(), ranks,

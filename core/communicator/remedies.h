@@ -22,6 +22,13 @@ inline constexpr Remedy new_communicator{
     "destroy the communicator, and make another one for further calls",
     "call ncclCommAbort on every rank, and make another communicator for further calls"};
 
-inline constexpr std::array all{whole_id, group_of_messages, new_communicator};
+inline constexpr Remedy id_to_grow_by{
+    "one of the old ranks passes what make_unique_id() returned, and all new ranks join by it",
+    "one of the old ranks passes what ncclCommGetUniqueId wrote, and all new ranks join by it"};
+inline constexpr Remedy smaller_place{"ask bytes(rank) for the size of a rank's block",
+                                      "stay in what the peer passed to ncclCommWindowRegister"};
+
+inline constexpr std::array all{whole_id, group_of_messages, new_communicator, id_to_grow_by,
+                                smaller_place};
 
 }  // namespace rondo::remedies

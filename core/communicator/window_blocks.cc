@@ -2,6 +2,7 @@
 
 #include <string>
 
+#include "core/communicator/remedies.h"
 #include "core/control/exchange_values.h"
 
 namespace rondo::detail {
@@ -80,12 +81,11 @@ WindowBlocks::Block WindowBlocks::part_of(std::uint32_t number, int rank, std::s
                                           std::size_t bytes) const {
   const Block& whole = block(number, rank);
   if (offset > whole.bytes || bytes > whole.bytes - offset) {
-    throw Error(
-        ErrorCode::invalid_argument,
-        std::to_string(bytes) + " bytes at offset " + std::to_string(offset) +
-            " are not in the window's block, which has " + std::to_string(whole.bytes) +
-            " bytes on rank " + std::to_string(rank),
-        {.rank = state_.rank(), .remedy = "ask bytes(rank) for the size of a rank's block"});
+    throw Error(ErrorCode::invalid_argument,
+                std::to_string(bytes) + " bytes at offset " + std::to_string(offset) +
+                    " are not in the window's block, which has " + std::to_string(whole.bytes) +
+                    " bytes on rank " + std::to_string(rank),
+                {.rank = state_.rank(), .remedy = std::string(remedies::smaller_place.words)});
   }
   return {.bytes = bytes, .here = whole.here == nullptr ? nullptr : whole.here + offset};
 }

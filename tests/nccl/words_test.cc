@@ -51,6 +51,27 @@ TEST_CASE("the error of a rank's message to itself outside a group names this AP
   });
 }
 
+TEST_CASE("where words promise details, NCCL_DEBUG=INFO gives them") {
+  for (int code = 0; code < ncclNumResults; ++code)
+    CHECK(std::strstr(ncclGetErrorString(static_cast<ncclResult_t>(code)), "DEBUG=WARN") ==
+          nullptr);
+}
+
+TEST_CASE("errors of growing and of windows name this API's functions") {
+  const std::vector<ncclComm_t> comms = init_all(1);
+  ncclComm_t grown = nullptr;
+  CHECK_NOTHROW(expect_error(ncclCommGrow(comms[0], 2, nullptr, -1, &grown, nullptr),
+                             ncclInvalidUsage, "passes what ncclCommGetUniqueId wrote"));
+  int values[2]{};
+  ncclWindow_t window = nullptr;
+  CHECK(ncclCommWindowRegister(comms[0], values, sizeof values, &window, NCCL_WIN_COLL_SYMMETRIC) ==
+        ncclSuccess);
+  CHECK_NOTHROW(expect_error(
+      ncclPutSignal(values, 1, ncclInt, 0, window, sizeof values, 0, 0, 0, comms[0], nullptr),
+      ncclInvalidArgument, "stay in what the peer passed to ncclCommWindowRegister"));
+  destroy(comms);
+}
+
 TEST_CASE("the error of a destroyed communicator says what to do") {
   const std::vector<ncclComm_t> comms = init_all(1);
   destroy(comms);
