@@ -194,7 +194,11 @@ void Job::report_followers() {
   std::map<std::string, std::vector<int>> by_text;
   for (std::size_t i = 1; i < failures_.ranks.size(); ++i)
     by_text[ranks_[failures_.ranks[i]].ending->text()].push_back(failures_.ranks[i]);
-  for (const auto& [text, ranks] : by_text) output_.say("after that " + list(ranks) + " " + text);
+  for (auto& [text, ranks] : by_text) {
+    std::ranges::sort(ranks);
+    const bool were = ranks.size() > 1 && text.starts_with("was ");
+    output_.say("after that " + list(ranks) + " " + (were ? "were" + text.substr(3) : text));
+  }
 }
 
 void Job::fail(int status, const std::string& text) {

@@ -47,6 +47,18 @@ TEST_CASE("a killed rank ends the job in under 5 seconds, even if the others are
   CHECK(in_time);
 }
 
+TEST_CASE("ranks that fail in the same way are named together") {
+  Process process(job({"-n", "4"}, {"stubborn"}));
+  process.wait_for("up ", 4);
+  process.signal(SIGSTOP);  // so that it sees their ends at once
+  process.wait_stopped();
+  for (int rank = 0; rank < 4; ++rank) ::kill(process.rank(rank), SIGKILL);
+  process.signal(SIGCONT);
+  CHECK(process.wait() == 137);
+  CHECK(contains(process.error(), "rondorun: after that ranks "));
+  CHECK(contains(process.error(), " were killed by signal 9 (SIGKILL)\n"));
+}
+
 TEST_CASE("the first failure's status is the job's") {
   const auto result = finish(job({"-n", "4"}, {"leave", "7", "3"}));
   INFO(result.error);
