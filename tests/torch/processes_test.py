@@ -35,6 +35,21 @@ else:
     world.barrier()  # rank 0 was in this one, so it may complete before the abort arrives
     world.barrier()
 """
+A_DAEMON_WAITS = """
+import threading, rondo
+world = rondo.from_environment(timeout=900)
+if world.rank == 0:
+    threading.Thread(target=world.barrier, daemon=True).start()
+    try:
+        while True:
+            world.traffic()
+    except rondo.Error as error:
+        assert "another thread is inside a call" in str(error), error
+    print("waits", flush=True)
+else:
+    input()
+    world.barrier()
+"""
 ENDS_BEFORE_THE_OTHER = """
 import ctypes, functools, sys, numpy, rondo
 
@@ -137,6 +152,14 @@ def test_ctrl_c_in_a_waiting_call_is_a_keyboard_interrupt():
         require(first.status() != 0 and "KeyboardInterrupt" in first.text, first.log)
         second.tell("")
         require(second.status() == 1 and "rondo.Error" in second.text, second.log)
+
+
+def test_a_program_may_end_while_a_daemon_thread_waits():
+    first, second = two_ranks(A_DAEMON_WAITS)
+    with first, second:
+        first.wait_for("waits")
+        second.tell("")
+        require(first.status() == 0 and second.status() == 0, first.log, second.log)
 
 
 def test_who_waits_for_a_rank_that_has_ended_hears_how():

@@ -102,6 +102,7 @@ def test_8_bits_a_value():
               code="invalid_argument")
     fails(lambda: world.all_reduce_quantized(own, left_out[:10].copy()), "10 numbers for 1000 values")
     fails(lambda: world.all_reduce_quantized(own[::2]), "contiguous")
+    fails(lambda: world.all_reduce_quantized(own, own), "overlaps")
 
 
 def test_blocks():
@@ -165,6 +166,17 @@ def test_messages_and_groups():
         world.recv(received, right)
         world.send(numpy.full(200_000, -1.0), left)   # nothing else keeps this array alive
     equal(received, numpy.full(200_000, -1.0))
+    group, told = rondo.group(), []
+
+    def leave():
+        fails(lambda: group.__exit__(None, None, None), "has not entered this group", code="invalid_usage")
+        told.append(True)
+    leave()
+    with group:
+        other = threading.Thread(target=leave)
+        other.start()
+        other.join()
+    assert told == [True, True]
     world.barrier()
 
 
@@ -184,9 +196,9 @@ def test_other_arrays():
     assert list(values) == [RANKS, 2 * RANKS, 3 * RANKS]
     text = bytearray(b"rank 0 says this" if RANK == 0 else 16)
     assert bytes(world.broadcast(text)) == b"rank 0 says this"
-    records = numpy.zeros(3, dtype=[("a", "i4"), ("b", "f8")])
-    records["a"] = RANK
-    equal(world.broadcast(records, root=1)["a"], [1, 1, 1])
+    records = numpy.zeros(3, dtype=[("O", "i4"), ("b", "f8")])
+    records["O"] = RANK
+    equal(world.broadcast(records, root=1)["O"], [1, 1, 1])
     equal(world.all_gather(b"%d" % RANK, bytearray(RANKS)), bytearray(b"0123"[:RANKS]))
 
 
@@ -198,7 +210,8 @@ def test_shared_memory():
     assert world.traffic()["direct_bytes"] > before
     memory = rondo.allocate(4096)
     assert len(memory) == 4096 and not any(memoryview(memory))
-    assert rondo.empty(0).size == 0
+    assert rondo.empty(0).size == 0 and rondo.empty(numpy.int64(2)).shape == (2,)
+    numpy.testing.assert_raises_regex(ValueError, "negative", rondo.empty, (-2, -3))
 
 
 def test_split_and_dup():
@@ -250,6 +263,8 @@ def test_wrong_arguments_are_told_before_anything_is_sent():
         fails(lambda: world.all_reduce(ones, op=op), op, "integers", "float64", code="invalid_argument")
         fails(lambda: world.all_reduce(ones.astype("complex64"), op=op), "complex numbers have no " + op)
     fails(lambda: world.all_reduce(numpy.ones(2, dtype=">f4")), "byte order")
+    for kind in [object, [("a", "i4"), ("b", object)]]:
+        fails(lambda kind=kind: world.broadcast(numpy.zeros(2, kind)), "holds Python objects", "pickle")
     fails(lambda: world.all_gather(ones, numpy.ones(5)), f"for {RANKS} ranks")
     fails(lambda: world.all_to_all(numpy.ones(RANKS + 1), numpy.ones(RANKS + 1)), "blocks")
     fails(lambda: world.broadcast(ones, root=RANKS), f"rank {RANKS} as root")

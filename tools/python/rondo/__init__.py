@@ -32,11 +32,7 @@ def group():
 def empty(shape, dtype="float32"):
     """A numpy array in memory from allocate(), which other ranks of this machine reach directly."""
     import numpy
-    array = numpy.dtype(dtype)
-    sizes = (shape,) if isinstance(shape, int) else tuple(shape)
-    elements = 1
-    for size in sizes:
-        elements *= size
-    if elements == 0:
-        return numpy.empty(sizes, array)
-    return numpy.frombuffer(allocate(elements * array.itemsize), array).reshape(sizes)
+    array = numpy.broadcast_to(numpy.empty((), dtype), shape)  # takes no memory; numpy refuses wrong shapes
+    if array.nbytes == 0:
+        return numpy.empty(shape, dtype)
+    return numpy.frombuffer(allocate(array.nbytes), dtype).reshape(shape)

@@ -63,6 +63,16 @@ ElementType of_format(std::string_view format, std::size_t bytes) {
   return element;
 }
 
+/// Whether elements hold pointers to Python's objects. Names of fields stand between colons.
+bool holds_objects(std::string_view format) {
+  bool in_name = false;
+  for (const char code : format) {
+    if (code == ':') in_name = !in_name;
+    if (code == 'O' && !in_name) return true;
+  }
+  return false;
+}
+
 ElementType of_dlpack(const dlpack::Tensor& tensor) {
   ElementType element{.bytes = (tensor.bits * std::size_t{tensor.lanes} + 7) / 8};
   if (tensor.lanes != 1) return element;
@@ -166,8 +176,12 @@ void Buffer::take_view(const py::handle& object, Use use, const char* call) {
   if (use == Use::write && view->readonly != 0)
     refuse(call, "'" + type_name(object) + "' is to be written to and is read-only",
            "array.copy(), or another output");
-  element_ = of_format(view->format == nullptr ? "B" : view->format,
-                       static_cast<std::size_t>(view->itemsize));
+  const std::string_view format = view->format == nullptr ? "B" : view->format;
+  if (holds_objects(format))
+    refuse(call,
+           "'" + type_name(object) + "' holds Python objects, which other processes cannot read",
+           "array.astype('float64'), or the bytes of pickle.dumps(array)");
+  element_ = of_format(format, static_cast<std::size_t>(view->itemsize));
   data_ = view->buf;
   elements_ = static_cast<std::size_t>(view->len / (view->itemsize > 0 ? view->itemsize : 1));
   owner_ = owner;

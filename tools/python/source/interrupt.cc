@@ -87,6 +87,14 @@ void watch_interrupts() {
   sigaction(SIGINT, &ours, nullptr);
 }
 
+Unlocked::~Unlocked() {
+  try {
+    PyEval_RestoreThread(state_);
+  } catch (...) {  // the unwinding, which would go on at the end of this block
+    for (;;) ::pause();
+  }
+}
+
 Interruptible::Interruptible(rondo::Communicator& communicator)
     : communicator_(communicator), watched_(on_main_thread()) {
   if (!watched_) return;

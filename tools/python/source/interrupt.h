@@ -41,11 +41,24 @@ inline void heed_signals() {
   if (PyErr_CheckSignals() != 0) throw pybind11::error_already_set();
 }
 
+/// Gives Python's lock up while it lives. Where Python has ended meanwhile, a daemon thread stays in the
+/// destructor: Python before 3.14 would unwind it, and no C++ destructor lets that pass.
+class Unlocked {
+ public:
+  Unlocked() : state_(PyEval_SaveThread()) {}
+  ~Unlocked();
+  Unlocked(const Unlocked&) = delete;
+  Unlocked& operator=(const Unlocked&) = delete;
+
+ private:
+  PyThreadState* state_;
+};
+
 /// Runs `body` without Python's lock. A KeyboardInterrupt wins over the error that it caused.
 template <class Body>
 void waiting(const Body& body) {
   try {
-    const pybind11::gil_scoped_release unlocked;
+    const Unlocked unlocked;
     body();
   } catch (const rondo::Error&) {
     if (PyErr_CheckSignals() != 0) throw pybind11::error_already_set();

@@ -196,7 +196,7 @@ template <class Make>
 WorldHandle meet(const Make& make) {
   rondo::Communicator communicator;
   {
-    const py::gil_scoped_release unlocked;
+    const Unlocked unlocked;
     communicator = make();
   }
   return std::make_shared<World>(std::move(communicator));
@@ -243,7 +243,7 @@ py::bytes make_unique_id() {
 }
 
 void verify_schedule(const std::string& text) {
-  const py::gil_scoped_release unlocked;
+  const Unlocked unlocked;
   const rondo::Report report = verify(rondo::parse_schedule(text));
   if (report.ok()) return;
   std::string all;
@@ -284,7 +284,7 @@ void define_memory(py::module_& module) {
         return py::buffer_info(static_cast<unsigned char*>(self.data()),
                                static_cast<py::ssize_t>(self.size()));
       });
-  module.def("allocate", &rondo::allocate, "bytes"_a, py::call_guard<py::gil_scoped_release>(),
+  module.def("allocate", &rondo::allocate, "bytes"_a, py::call_guard<Unlocked>(),
              documents::allocate);
 }
 

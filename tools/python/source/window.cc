@@ -18,7 +18,7 @@ Window::Window(std::shared_ptr<World> world, const py::object& array)
 }
 
 Window::~Window() {
-  const py::gil_scoped_release unlocked;
+  const Unlocked unlocked;
   if (window_) window_->abort("a Window was dropped that was not closed");
   window_.reset();
 }

@@ -89,7 +89,7 @@ World::~World() {
     leave_to_process_end();
     return;
   }
-  const py::gil_scoped_release unlocked;
+  const Unlocked unlocked;
   const Interruptible interruptible(communicator_);
   try {
     communicator_.finalize();  // then nobody writes to the arrays of pending_ any more
@@ -141,7 +141,7 @@ std::shared_ptr<Pending> World::start(Request request) {
   pending->result = std::move(request.result);
   {
     Use use(*this, rondo::name(request.call.collective).data());
-    const py::gil_scoped_release unlocked;
+    const Unlocked unlocked;
     pending->work = begin(use.communicator(), request.call);
   }
   pending_.push_back(pending);
@@ -198,7 +198,7 @@ std::shared_ptr<World> World::grow(int ranks, const std::optional<rondo::UniqueI
 }
 
 void World::abort(const std::string& reason) {
-  const py::gil_scoped_release unlocked;
+  const Unlocked unlocked;
   communicator_.abort(reason);
 }
 
@@ -221,7 +221,7 @@ py::object wait(Pending& pending) {
 }
 
 bool test(Pending& pending) {
-  const py::gil_scoped_release unlocked;
+  const Unlocked unlocked;
   return pending.work.test();
 }
 
@@ -230,10 +230,15 @@ void Group::enter() {
     throw rondo::Error(rondo::ErrorCode::invalid_usage, "this group has been entered already",
                        {.call = "group", .remedy = "with rondo.group(): for each"});
   group_.emplace();
+  entered_by_ = std::this_thread::get_id();
   ++kept_by_this_thread().groups;
 }
 
 void Group::exit(bool failed) {
+  if (!group_ || entered_by_ != std::this_thread::get_id())
+    throw rondo::Error(
+        rondo::ErrorCode::invalid_usage, "this thread has not entered this group",
+        {.call = "group", .remedy = "with rondo.group(): leave it where it was entered"});
   Kept& kept = kept_by_this_thread();
   const bool outermost = --kept.groups == 0;
   const auto end = [&](bool in_order) {
@@ -243,7 +248,7 @@ void Group::exit(bool failed) {
   };
   const auto clear = [&] {
     {
-      const py::gil_scoped_release unlocked;
+      const Unlocked unlocked;
       give_up(group_);  // does nothing where it has ended: not where a Ctrl-C came before
     }
     if (outermost) kept.clear();

@@ -5,6 +5,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "tools/python/source/request.h"
@@ -89,6 +90,7 @@ class Group {
 
  private:
   std::optional<rondo::Group> group_{};
+  std::thread::id entered_by_{};
 };
 
 }  // namespace rondo_python
