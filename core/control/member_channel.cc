@@ -185,16 +185,26 @@ void MemberChannel::conclude_alone(const Stall& stall) {
                {.peer = stall.peer, .call = words_for(stall)}));
     return;
   }
-  fail(Error(ErrorCode::timeout,
-             words_for(stall) + " did not complete " +
-                 (stall.milliseconds == 0 ? "before the deadline"
-                                          : "within " + seconds(stall.milliseconds)) +
-                 ", and " + service + ", which could say why, does not answer",
-             {.peer = stall.peer >= 0 ? stall.peer : service_rank,
-              .call = words_for(stall),
-              .remedy = "check whether its process is stopped or its machine unreachable; " +
-                        words_of_raising_timeout(stall.timeout_from_program != 0) +
-                        " if it only needs more time"}));
+  std::string left;
+  {
+    const std::lock_guard lock(mutex_);
+    left = unserved_;
+  }
+  fail(Error(
+      ErrorCode::timeout,
+      words_for(stall) + " did not complete " +
+          (stall.milliseconds == 0 ? "before the deadline"
+                                   : "within " + seconds(stall.milliseconds)) +
+          ", and " +
+          (left.empty() ? service + ", which could say why, does not answer"
+                        : left + ", so nobody can say why"),
+      {.peer = stall.peer >= 0 ? stall.peer : service_rank,
+       .call = words_for(stall),
+       .remedy =
+           (left.empty() ? "check whether its process is stopped or its machine unreachable; "
+                         : "look for another rank that has died, and let that process end last; ") +
+           words_of_raising_timeout(stall.timeout_from_program != 0) +
+           " if it only needs more time"}));
 }
 
 void MemberChannel::leave() noexcept {

@@ -311,6 +311,7 @@ TEST_CASE("ranks that wait after the service has gone know which ranks left befo
       return "gone";
     }
     const auto alone = self.control->open(2, {2});
+    const auto late = self.control->open(3, {2});
     const bool unserved = eventually([&] {
       try {
         alone->exchange("");
@@ -326,7 +327,8 @@ TEST_CASE("ranks that wait after the service has gone know which ranks left befo
     };
     self.channel->report_stall(false);
     pair->report_stall_on(0, "recv of 4 x int8", false);
-    return text_of(*self.channel) + "\n" + text_of(*pair);
+    late->report_stall_on(0, "recv of 8 x int8", true);
+    return text_of(*self.channel) + "\n" + text_of(*pair) + "\n" + text_of(*late);
   });
   CHECK(children[0].report() == "gone");
   CHECK(children[1].report() == "gone");
@@ -337,7 +339,12 @@ TEST_CASE("ranks that wait after the service has gone know which ranks left befo
         "make the same calls before it finalizes\n"
         "rondo: rank 1: rank 0 (host x, PID) has left the communicator (it has made no call yet), "
         "but rank 1 waits for it in recv of 4 x int8 [peer rank 0] [in recv of 4 x int8]. Try: "
-        "make every rank make the same calls before it finalizes");
+        "make every rank make the same calls before it finalizes\n"
+        "rondo: rank 0: recv of 8 x int8 did not complete before the deadline, and the job's "
+        "coordinator (host x, PID), which serves the job, has left it, so nobody can say why [peer "
+        "rank 0] [in recv of 8 x int8]. Try: look for another rank that has died, and let that "
+        "process "
+        "end last; raise RONDO_TIMEOUT if it only needs more time");
 }
 
 TEST_CASE("a hundred communicators come and go over TCP") {
