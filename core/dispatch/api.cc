@@ -270,7 +270,8 @@ void StreamCommunicator::finish() {
 }
 
 void StreamCommunicator::finalize() {
-  usable(calls_).finish_in_order();
+  if (usable(calls_).has_left()) return;
+  calls_->finish_in_order();
   check();
   communicator_.finalize();
   calls_->leave();

@@ -41,6 +41,10 @@ RankCalls& PreparedCalls::get() {
     throw Error(ErrorCode::invalid_usage, "this StreamCommunicator belongs to the parent process",
                 {.rank = state().rank(), .remedy = "make calls in the process that made it"});
   }
+  if (has_left_) {
+    throw Error(ErrorCode::invalid_usage, "this communicator was finalized",
+                {.rank = state().rank(), .remedy = "make a new one"});
+  }
   if (preparing_.joinable()) preparing_.join();
   if (error_) throw *error_;
   return *calls_;
@@ -61,11 +65,15 @@ void PreparedCalls::finish_in_order() {
   calls.finish_in_order();
 }
 
-void PreparedCalls::leave() { get().leave(); }
+void PreparedCalls::leave() {
+  get().leave();
+  has_left_ = true;
+}
 
 void PreparedCalls::close() {
   if (std::uncaught_exceptions() > exceptions_)
     state().abort("an exception left its calls under way");
+  if (has_left_) return;
   RankCalls& calls = get();
   calls.leave_rendezvous();
   if (calls.between_devices() == nullptr) return;

@@ -29,8 +29,8 @@ class PreparedCalls {
   const cuda::SharedContext& context() const { return context_; }
   int device() const { return device_; }
 
-  /// Waits until they are prepared. Throws why they could not be, and Error{invalid_usage} in a
-  /// child by fork().
+  /// Waits until they are prepared. Throws why they could not be, and Error{invalid_usage} after leave()
+  /// and in a child by fork().
   RankCalls& get();
   /// Throws the error after which no call can succeed, if there is one. Waits for nothing.
   void check();
@@ -39,6 +39,7 @@ class PreparedCalls {
   void finish_in_order();
   /// After that, and after the communicator is finalized.
   void leave();
+  bool has_left() const { return has_left_; }
 
  private:
   void prepare();
@@ -52,6 +53,7 @@ class PreparedCalls {
   /// Release when the calls or `error_` are there, acquire before they are used.
   std::atomic<bool> done_{false};
   std::optional<Error> error_{};
+  bool has_left_ = false;
   std::thread preparing_{};
 };
 

@@ -266,6 +266,23 @@ TEST_CASE("an exception that destroys a communicator ends the calls of its peers
   CHECK(words.find("an exception left its calls under way") != std::string::npos);
 }
 
+TEST_CASE("a finalized communicator refuses calls, and may be finalized again") {
+  const Path path = GENERATE(from_range(all_paths));
+  const OnPath setting(path);
+  with_world(2, {}, [&](Communicator& world) {
+    choose_device(path, world.rank());
+    StreamCommunicator gpus(world);
+    const DeviceStream stream;
+    const DeviceBuffer<int> buffer(100, 1);
+    gpus.all_reduce(buffer.data(), buffer.data(), 100, int32, sum, stream);
+    gpus.finalize();
+    gpus.finalize();
+    expect_failure(ErrorCode::invalid_usage, "this communicator was finalized",
+                   [&] { gpus.all_reduce(buffer.data(), buffer.data(), 100, int32, sum, stream); });
+  });
+  CHECK(fake_violations() == 0);
+}
+
 TEST_CASE("errors say what is wrong") {
   CHECK_NOTHROW(expect_failure(ErrorCode::invalid_usage, "handle is empty",
                                [] { StreamCommunicator().finish(); }));
