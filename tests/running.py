@@ -1,9 +1,12 @@
 """Commands that tests start, watch and end: programs, launchers, ranks."""
+import fcntl
 import itertools
 import os
 import pathlib
+import pty
 import signal
 import subprocess
+import termios
 import threading
 import time
 
@@ -75,35 +78,66 @@ def clean_environment(**more):
 
 
 def heed_interrupts():
-    """Restores Ctrl-C, which is ignored if the tests run in the background of a shell."""
-    signal.signal(signal.SIGINT, signal.SIG_DFL)
+    """Restores what is ignored if the tests run in the background of a shell, or under nohup."""
+    for number in (signal.SIGINT, signal.SIGHUP, signal.SIGQUIT):
+        signal.signal(number, signal.SIG_DFL)
+
+
+def take_terminal():
+    heed_interrupts()
+    fcntl.ioctl(0, termios.TIOCSCTTY, 0)
 
 
 class Running:
     """A command in a session of its own, and what it writes to either stream. Usable in `with`: behind the
-    block nothing runs that it has started, even in other sessions (torchrun gives each rank one)."""
+    block nothing runs that it has started, even in other sessions (torchrun gives each rank one).
+    `apart`: its standard error is not in `text`, but in `error`. `terminal`: all its streams are one."""
 
     numbers = itertools.count()
 
-    def __init__(self, *words, cwd=None, **environment):
+    def __init__(self, *words, cwd=None, apart=False, terminal=False, **environment):
         self._words = list(map(str, words))
-        self._parts = []
+        self._parts, self._errors = [], []
         self.times = []  # when each line was read, by CLOCK
         name, value = "PART_OF_COMMAND", f"{os.getpid()}-{next(self.numbers)}"
-        self._mark = f"{name}={value}".encode()
+        self._mark = f"{name}={value}"
+        pipe = subprocess.PIPE
+        streams = {"stdin": pipe, "stdout": pipe, "stderr": pipe if apart else subprocess.STDOUT}
+        if terminal:
+            keyboard, own = pty.openpty()
+            streams = dict.fromkeys(streams, own)
         self._process = subprocess.Popen(
             self._words, env=clean_environment(**environment, **{name: value}), cwd=cwd, text=True,
-            errors="replace", stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-            start_new_session=True, preexec_fn=heed_interrupts)
+            errors="replace", **streams, start_new_session=True,
+            preexec_fn=take_terminal if terminal else heed_interrupts)
         self.pid = self._process.pid
-        self._reader = threading.Thread(target=self._read, daemon=True)
-        self._reader.start()
+        if terminal:
+            os.close(own)
+            self._input = os.fdopen(keyboard, "w", closefd=False)
+            readers = [(self._read_terminal, keyboard)]
+        else:
+            self._input = self._process.stdin
+            readers = [(self._read, self._process.stdout, self._parts, self.times)]
+            readers += [(self._read, self._process.stderr, self._errors, [])] if apart else []
+        self._readers = [threading.Thread(target=read, args=what, daemon=True) for read, *what in readers]
+        for reader in self._readers:
+            reader.start()
 
-    def _read(self):
-        with self._process.stdout as lines:
+    @staticmethod
+    def _read(stream, parts, times):
+        with stream as lines:
             for line in lines:
-                self._parts.append(line)
-                self.times.append(CLOCK.now())
+                parts.append(line)
+                times.append(CLOCK.now())
+
+    def _read_terminal(self, keyboard):
+        """Lines need not be complete there. Its end is an error."""
+        try:
+            while part := os.read(keyboard, 65536):
+                self._parts.append(part.decode(errors="replace"))
+        except OSError:
+            pass
+        os.close(keyboard)
 
     def __enter__(self):
         return self
@@ -115,13 +149,17 @@ class Running:
     def text(self):
         return "".join(self._parts)
 
+    @property
+    def error(self):
+        return "".join(self._errors)
+
     def lines(self):
         """[(when it was read, line)]"""
         return list(zip(self.times, self._parts))
 
     @property
     def log(self):
-        return f"$ {' '.join(self._words)}\n{self.text}"
+        return f"$ {' '.join(self._words)}\n{self.text}{self.error}"
 
     def wait_for(self, part, count=1):
         """Waits until it has written `part` so many times."""
@@ -133,13 +171,21 @@ class Running:
             raise Failure(f"'{part}' was not said {count} times" if in_time else
                           f"'{part}' was not said {count} times within {HANG_SECONDS} s", self.log)
 
+    def wait_until(self, condition, what):
+        if not wait_until(condition):
+            self.kill()
+            raise Failure(f"waited in vain for {what}", self.log)
+
+    def type(self, text):
+        self._input.write(text)
+        self._input.flush()
+
     def tell(self, line):
-        self._process.stdin.write(line + "\n")
-        self._process.stdin.flush()
+        self.type(line + "\n")
 
     def status(self, seconds=HANG_SECONDS):
         """The exit status of the command, which must end in so many seconds. It can read no more lines."""
-        self._process.stdin.close()
+        self._input.close()
         if not wait_until(self.has_ended, seconds):
             self.kill()
             raise Failure(f"did not end within {seconds} s", self.log)
@@ -149,7 +195,8 @@ class Running:
     def _join_if_ended(self):
         """All that it wrote has been read. Children that it left behind may still hold its stream."""
         if self.has_ended():
-            self._reader.join(10)
+            for reader in self._readers:
+                reader.join(10)
 
     def has_ended(self):
         return self._process.poll() is not None
@@ -163,8 +210,13 @@ class Running:
 
     def left(self):
         """The running processes that it has started, in whatever session."""
+        return self.left_with(self._mark)
+
+    @staticmethod
+    def left_with(variable):
+        """The running processes that began with this "NAME=VALUE"."""
         return [process for process in map(int, filter(str.isdigit, os.listdir("/proc")))
-                if self._mark in environment_of(process)]
+                if variable.encode() in environment_of(process)]
 
     def _kill_some(self):
         """How many there were to kill."""
@@ -177,10 +229,11 @@ class Running:
         return len(found)
 
     def kill(self):
+        self._process.kill()  # it may hide its environment, as sshd does
         wait_until(lambda: self._kill_some() == 0, 30)
         self._process.wait()
-        self._process.stdin.close()
-        self._reader.join(10)
+        self._input.close()
+        self._join_if_ended()
 
     def require_success(self):
         status = self.status()

@@ -1,4 +1,5 @@
 """The kernel's tables of sockets and files, and signals."""
+import ipaddress
 import os
 import pathlib
 import signal
@@ -26,18 +27,26 @@ def sockets_of(process):
 
 
 def parsed(table):
-    """[(own address, port, state, inode)] of /proc/net/tcp's text."""
+    """[(own address, port, state, inode)] of the text of /proc/net/tcp or tcp6."""
     rows = []
     for line in table.splitlines()[1:]:
         words = line.split()
         address, port = words[1].split(":")
-        numbers = bytes.fromhex(address)[::-1]
-        rows.append((".".join(map(str, numbers)), int(port, 16), words[3], words[9]))
+        numbers = bytes.fromhex(address)  # of four bytes each, in this machine's order
+        numbers = b"".join(numbers[at:at + 4][::-1] for at in range(0, len(numbers), 4))
+        rows.append((str(ipaddress.ip_address(numbers)), int(port, 16), words[3], words[9]))
     return rows
 
 
 def connections(process, name):
     return parsed(pathlib.Path(f"/proc/{process}/net/{name}").read_text())
+
+
+def own_connections(process, state):
+    """[(own address, port)] of the process's TCP sockets in this state."""
+    inodes = sockets_of(process)
+    return [(own, port) for name in ("tcp", "tcp6") for own, port, its, inode in connections(process, name)
+            if its == state and inode in inodes]
 
 
 def unix_listeners(process):

@@ -1,12 +1,12 @@
 """Plays a cell: starts its job, has the fault meet it in flight, and records who told what, and when."""
 import re
 
+from jobs import FAILURE
 from running import CLOCK, wait_until
 from scene import ROOT, Scene
 
 HANG = 60      # seconds after the fault, or after its healing, until what still runs is ended by force
 LEAVE = 5      # seconds until nothing may be left of a job that has ended
-FAILURE = re.compile(r"rank (\d+) fails (\w+) (-?\d+) after [\d.]+ s: (.*)")
 WRONG = re.compile(r"rank (\d+) is WRONG: (.*)")
 DONE = re.compile(r"done (\d+)$")
 
@@ -62,7 +62,7 @@ def parsed(scene, begin):
     told, done, wrong = [], [], []
     for when, line in scene.lines():
         if found := FAILURE.match(line):
-            told.append({"rank": int(found[1]), "kind": found[2], "peer": int(found[3]), "text": found[4],
+            told.append({"rank": int(found[1]), "kind": found[2], "peer": int(found[3]), "text": found[5],
                          "seconds": round(when - begin, 2)})
         elif found := WRONG.match(line):
             wrong.append({"rank": int(found[1]), "text": found[2]})

@@ -7,12 +7,12 @@ import sys
 import time
 import unittest
 
-sys.dont_write_bytecode = True
-import network  # noqa: E402
+import network
+import support
+from jobs import SKIPPED
 
 TESTBED = pathlib.Path(__file__).resolve().with_name("testbed")
 PREFIX = f"script-{os.getpid()}"
-SKIPPED = 77
 
 
 def testbed(command, *words, name=PREFIX):
@@ -169,8 +169,4 @@ class Scripts(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    check = testbed("check")
-    if check.returncode == SKIPPED:
-        print(f"WARNING: NOTHING IS TESTED HERE: {check.stderr}", file=sys.stderr)
-        sys.exit(SKIPPED)
-    unittest.main()
+    support.main()

@@ -1,13 +1,11 @@
 """Jobs of several ranks over the devices."""
 import pathlib
-import re
 import sys
 
 sys.path.append(str(pathlib.Path(__file__).resolve().parents[2]))
 
+from jobs import FAILURE
 from running import Running, by_themselves, require
-
-FAILURE = re.compile(r"^rank (\d+) fails (\w+) (-?\d+) after ([\d.]+) s: ", re.MULTILINE)
 
 
 class Jobs:

@@ -2,21 +2,17 @@
 
 #include <fcntl.h>
 #include <poll.h>
-#include <pty.h>
 #include <signal.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <array>
 #include <cerrno>
-#include <cstdio>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <sstream>
 #include <stdexcept>
-#include <utility>
 
 namespace rondo::test {
 namespace {
@@ -36,13 +32,6 @@ void set_variable(const std::string& variable) {
 
 int status_of(int wait_status) {
   return WIFSIGNALED(wait_status) ? 128 + WTERMSIG(wait_status) : WEXITSTATUS(wait_status);
-}
-
-int count(const std::string& text, const std::string& part) {
-  int found = 0;
-  for (auto at = text.find(part); at != std::string::npos; at = text.find(part, at + part.size()))
-    ++found;
-  return found;
 }
 
 UniqueFd make_pipe(UniqueFd& writing) {
@@ -68,10 +57,6 @@ std::string describe(const std::vector<pid_t>& processes) {
 }  // namespace
 
 Process::Process(const Command& command) : mark_(new_mark()) {
-  command.terminal ? start_on_terminal(command) : start(command);
-}
-
-void Process::start(const Command& command) {
   UniqueFd input_writer, output_writer, error_writer;
   const UniqueFd input = make_pipe(input_writer);
   output_fd_ = make_pipe(output_writer);
@@ -83,20 +68,9 @@ void Process::start(const Command& command) {
     ::dup2(error_writer.get(), 2);
     become(command);
   }
-  // A pipe takes this little at once.
-  [[maybe_unused]] const auto written =
-      ::write(input_writer.get(), command.input.data(), command.input.size());
-}
-
-void Process::start_on_terminal(const Command& command) {
-  int master = -1;
-  process_ = ::forkpty(&master, nullptr, nullptr, nullptr);
-  if (process_ == 0) become(command);
-  output_fd_ = UniqueFd(master);
 }
 
 void Process::become(const Command& command) const {
-  if (!command.directory.empty() && ::chdir(command.directory.c_str()) != 0) ::_exit(99);
   // Whoever started the tests may ignore some, as nohup does; children would, too.
   for (const int number : {SIGHUP, SIGINT, SIGQUIT}) ::signal(number, SIG_DFL);
   for (const std::string& variable : command.environment) set_variable(variable);
@@ -114,13 +88,6 @@ Process::~Process() {
     ::waitpid(process_, nullptr, 0);
   }
   for (const pid_t process : living()) ::kill(process, SIGKILL);
-}
-
-void Process::signal(int number) const { ::kill(process_, number); }
-
-void Process::type(const std::string& text) const {
-  if (::write(output_fd_.get(), text.data(), text.size()) != static_cast<ssize_t>(text.size()))
-    throw std::runtime_error("cannot type");
 }
 
 void Process::take(UniqueFd& fd, std::string& text) {
@@ -141,20 +108,17 @@ void Process::pump() {
 }
 
 void Process::wait_until(const std::function<bool()>& condition, const std::string& what) {
-  constexpr Clock::duration longest_look = std::chrono::milliseconds(100);
-  const auto begin = Clock::now();
-  for (auto last = begin; !condition();) {
-    const auto now = Clock::now();
-    waited_ += std::min(now - std::exchange(last, now), longest_look);
-    if (now - begin > patience)
+  const auto end = Clock::now() + patience;
+  while (!condition()) {
+    if (Clock::now() > end)
       throw std::runtime_error("waited in vain for " + what + "\noutput: " + output_ +
                                "\nerror: " + error_ + "\nliving:" + describe(living()));
     pump();
   }
 }
 
-void Process::wait_for(const std::string& text, int times) {
-  wait_until([&] { return count(output_, text) >= times; }, "'" + text + "'");
+void Process::wait_for(const std::string& text) {
+  wait_until([&] { return output_.find(text) != std::string::npos; }, "'" + text + "'");
 }
 
 int Process::wait() {
@@ -163,39 +127,17 @@ int Process::wait() {
   wait_until(
       [&] {
         ended = ended || ::waitpid(process_, &status, WNOHANG) == process_;
-        return ended && is_silent();
+        return ended && !output_fd_ && !error_fd_;
       },
       "the end");
   process_ = -1;
   return status_of(status);
 }
 
-void Process::wait_stopped() {
-  wait_until(
-      [&] {
-        int status = 0;
-        return ::waitpid(process_, &status, WNOHANG | WUNTRACED) == process_ && WIFSTOPPED(status);
-      },
-      "the stop");
-}
-
-pid_t Process::rank(int rank) const {
-  const std::string head = "up " + std::to_string(rank) + " ";
-  const auto at = output_.find(head);
-  if (at == std::string::npos) throw std::runtime_error("no rank " + std::to_string(rank));
-  return std::atoi(output_.c_str() + at + head.size());
-}
-
-std::vector<pid_t> Process::living() const { return processes_with(mark_); }
-
-void Process::wait_none_living() {
-  wait_until([&] { return living().empty(); }, "the end of all processes");
-}
-
-std::vector<pid_t> processes_with(const std::string& variable) {
+std::vector<pid_t> Process::living() const {
   std::vector<pid_t> found;
   std::error_code problem;
-  const std::string needle = std::string(1, '\0') + variable + '\0';
+  const std::string needle = std::string(1, '\0') + mark_ + '\0';
   for (const auto& entry : fs::directory_iterator("/proc", problem)) {
     const pid_t process = std::atoi(entry.path().filename().c_str());
     if (process <= 0) continue;
@@ -204,6 +146,10 @@ std::vector<pid_t> processes_with(const std::string& variable) {
       found.push_back(process);
   }
   return found;
+}
+
+void Process::wait_none_living() {
+  wait_until([&] { return living().empty(); }, "the end of all processes");
 }
 
 TemporaryFolder::TemporaryFolder() {
@@ -215,13 +161,6 @@ TemporaryFolder::TemporaryFolder() {
 TemporaryFolder::~TemporaryFolder() {
   std::error_code ignored;
   fs::remove_all(path_, ignored);
-}
-
-std::vector<std::string> TemporaryFolder::names() const {
-  std::vector<std::string> names;
-  for (const auto& entry : fs::directory_iterator(path_)) names.push_back(entry.path().filename());
-  std::sort(names.begin(), names.end());
-  return names;
 }
 
 std::string read_file(const std::string& path) {
@@ -237,16 +176,6 @@ void write_file(const std::string& path, const std::string& text) {
 }
 
 std::string rondorun() { return RONDORUN_PATH; }
-std::string rank_program() { return RANK_PROGRAM_PATH; }
-
-Command job(const std::vector<std::string>& options, const std::vector<std::string>& behaviour) {
-  Command command;
-  command.words.push_back(rondorun());
-  command.words.insert(command.words.end(), options.begin(), options.end());
-  command.words.push_back(rank_program());
-  command.words.insert(command.words.end(), behaviour.begin(), behaviour.end());
-  return command;
-}
 
 std::string trouble(const std::string& error) {
   std::istringstream lines(error);
@@ -261,15 +190,6 @@ Result finish(const Command& command) {
   const int status = process.wait();
   process.wait_none_living();
   return {status, process.output(), process.error()};
-}
-
-bool one_in_time(const std::function<std::chrono::milliseconds()>& attempt) {
-  for (int attempts = 0; attempts < 3; ++attempts) {
-    const auto taken = attempt();
-    if (taken < std::chrono::seconds(5)) return true;
-    std::fprintf(stderr, "WARNING: the end took %lld ms\n", static_cast<long long>(taken.count()));
-  }
-  return false;
 }
 
 }  // namespace rondo::test
