@@ -58,10 +58,6 @@ void launch_at_once(Kernel kernel, Launch launch, void* stream) {
 
 }  // namespace
 
-std::uint32_t resident_blocks(std::uint32_t threads) {
-  return std::min(blocks_at_once(run_programs, threads), blocks_at_once(run_small_calls, threads));
-}
-
 void launch_resident(const ResidentLaunch& launch, void* stream) {
   launch_at_once(run_programs, launch, stream);
 }

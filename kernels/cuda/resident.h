@@ -15,7 +15,7 @@ using device::resident_blocks_each;
 using device::resident_threads;
 
 /// What a launch runs: some ranks of a group that live on this device. The pointers name device
-/// memory. It must stay as it is until the kernel has ended. A captured graph uses it again.
+/// memory. It must stay as it is until the kernel has ended.
 struct ResidentLaunch {
   const device::RankContext* contexts = nullptr;  ///< of these ranks
   std::uint32_t ranks = 1;
@@ -35,14 +35,10 @@ struct SmallLaunch {
   std::uint32_t blocks() const { return ranks * stripes; }
 };
 
-/// Blocks of `threads` threads that the current device runs at once.
-std::uint32_t resident_blocks(std::uint32_t threads);
-
-/// Both enqueue on `stream`, a cudaStream_t, and return. They may be captured into a graph. Ranks
-/// on other devices or in other processes are launched by their owners. Nothing that waits for all
-/// may come between these launches. Throws Error{invalid_argument} where the blocks cannot run at
-/// once, Error{system} where the launch fails. Thread-safe. Each rank's Control says whether waits
-/// ended early, once the stream has come so far.
+/// Both enqueue on `stream`, a cudaStream_t, and return. Ranks on other devices or in other processes
+/// are launched by their owners. Nothing that waits for all may come between these launches. Throws
+/// Error{invalid_argument} where the blocks cannot run at once, Error{system} where the launch fails.
+/// Thread-safe. Each rank's Control says whether waits ended early, once the stream has come so far.
 void launch_resident(const ResidentLaunch& launch, void* stream);
 void launch_small(const SmallLaunch& launch, void* stream);
 

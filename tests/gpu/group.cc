@@ -4,7 +4,6 @@
 
 namespace rondo::gpu_test {
 
-using device::demand;
 using device::DeviceMemory;
 
 Group::Group(const device::ArenaShape& shape, std::uint64_t patience) : shape_(shape) {
@@ -62,52 +61,6 @@ std::vector<std::byte> Call::output(std::size_t rank) const {
   std::vector<std::byte> bytes(outputs_[rank].bytes());
   outputs_[rank].copy_to(bytes.data(), bytes.size());
   return bytes;
-}
-
-namespace {
-
-/// What a stream captured, ready to be launched.
-class Graph {
- public:
-  Graph(const device::Stream& stream, int launches, const std::function<void(void*)>& launch) {
-    demand(cudaStreamBeginCapture(stream.get(), cudaStreamCaptureModeThreadLocal),
-           "beginning a capture");
-    for (int i = 0; i < launches; ++i) launch(stream.get());
-    demand(cudaStreamEndCapture(stream.get(), &graph_), "ending a capture");
-    demand(cudaGraphInstantiate(&ready_, graph_, 0), "making a graph ready");
-  }
-  ~Graph() {
-    if (ready_ != nullptr) (void)cudaGraphExecDestroy(ready_);
-    if (graph_ != nullptr) (void)cudaGraphDestroy(graph_);
-  }
-  Graph(const Graph&) = delete;
-  Graph& operator=(const Graph&) = delete;
-
-  void run(const device::Stream& stream) const {
-    demand(cudaGraphLaunch(ready_, stream.get()), "launching a graph");
-  }
-
- private:
-  cudaGraph_t graph_ = nullptr;
-  cudaGraphExec_t ready_ = nullptr;
-};
-
-}  // namespace
-
-double seconds_in_graph(int launches, const std::function<void(void* stream)>& launch) {
-  const device::Stream stream;
-  const Graph graph(stream, launches, launch);
-  std::vector<double> times;
-  for (int i = 0; i < 13; ++i) {
-    device::Event begin, end;
-    begin.record(stream);
-    graph.run(stream);
-    end.record(stream);
-    const double time = end.seconds_since(begin) / launches;
-    if (i >= 3) times.push_back(time);
-  }
-  std::sort(times.begin(), times.end());
-  return times[times.size() / 2];
 }
 
 }  // namespace rondo::gpu_test

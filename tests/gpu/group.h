@@ -2,7 +2,6 @@
 #pragma once
 
 #include <cstddef>
-#include <functional>
 #include <string>
 #include <vector>
 
@@ -33,7 +32,7 @@ class Group {
   device::DeviceMemory controls_;
 };
 
-/// One call of all ranks, ready to be launched any number of times: nothing but device memory.
+/// One call of all ranks, ready to be launched.
 class Call {
  public:
   struct Rank {
@@ -46,7 +45,6 @@ class Call {
 
   void launch(void* stream) const { launch_resident(launch_, stream); }
   std::vector<std::byte> output(std::size_t rank) const;
-  std::uint32_t blocks() const { return launch_.blocks(); }
 
  private:
   std::vector<device::DeviceMemory> programs_{};
@@ -56,8 +54,5 @@ class Call {
   device::DeviceMemory contexts_{};
   ResidentLaunch launch_{};
 };
-
-/// The median time of one of `launches` launches in a row, as a graph replays them, in seconds.
-double seconds_in_graph(int launches, const std::function<void(void* stream)>& launch);
 
 }  // namespace rondo::gpu_test

@@ -1,5 +1,5 @@
 // The co-resident kernel on one device, where ranks are blocks of one launch: every algorithm
-// against the reference, then latency and bandwidth.
+// against the reference.
 #include <string>
 #include <vector>
 
@@ -190,101 +190,16 @@ int check_all() {
   return wrong;
 }
 
-void report(const char* what, const char* algorithm, int ranks, std::size_t bytes, double seconds) {
-  Line(what)
-      .text("algorithm", algorithm)
-      .number("ranks", ranks)
-      .number("bytes", static_cast<double>(bytes))
-      .number("microseconds", seconds * 1e6)
-      .number("algorithm_gigabytes_per_second", static_cast<double>(bytes) / seconds * 1e-9);
-}
-
-/// An all-reduce of float32 by the interpreter, as a graph replays it.
-void measure_interpreter(const char* algorithm, int ranks, std::size_t bytes, Protocol protocol) {
-  const Lowered lowered(*find_algorithm(Collective::all_reduce, algorithm), ranks, 0);
-  ArenaShape shape{.ranks = static_cast<std::uint32_t>(ranks),
-                   .depth = static_cast<std::uint32_t>(lowered.traits.depth),
-                   .frame_bytes = 128 * 1024,
-                   .packets = 2048,
-                   .mailbox = 64};
-  shape.stripes = shape.packet_stripes = resident_blocks(resident_threads) / shape.ranks;
-  const Group group(shape, patience);
-  std::vector<Call::Rank> made;
-  for (int rank = 0; rank < ranks; ++rank) {
-    made.push_back({.part = lowered.prepare(rank, bytes / sizeof(float), DataType::float32,
-                                            ReduceOperator::sum, protocol, shape),
-                    .input = Bytes(bytes),
-                    .output_bytes = bytes});
-  }
-  const Call call(group, made);
-  const double time =
-      seconds_in_graph(bytes > (1 << 20) ? 5 : 50, [&](void* stream) { call.launch(stream); });
-  if (!group.failures().empty()) throw Error(ErrorCode::internal, group.failures());
-  report(protocol == Protocol::bulk ? "interpreter_bulk" : "interpreter_low_latency", algorithm,
-         ranks, bytes, time);
-}
-
-void measure_small(SmallAlgorithm algorithm, int ranks, std::size_t bytes) {
-  const Group group({.ranks = static_cast<std::uint32_t>(ranks),
-                     .frame_bytes = 16,
-                     .packets = 1,
-                     .mailbox = 4096},
-                    patience);
-  const std::vector<Bytes> inputs(static_cast<std::size_t>(ranks), Bytes(bytes));
-  const SmallCalls calls(group, algorithm, bytes / sizeof(float), inputs);
-  const double time = seconds_in_graph(50, [&](void* stream) { calls.launch(stream); });
-  if (!group.failures().empty()) throw Error(ErrorCode::internal, group.failures());
-  report("small", name(algorithm), ranks, bytes, time);
-}
-
-/// Bytes read and written a second by a copy of `bytes`: the roof of everything here.
-void measure_roof(std::size_t bytes, int ranks) {
-  const device::DeviceMemory from(bytes), to(bytes);
-  const double time = seconds_in_graph(5, [&](void* stream) {
-    device::demand(cudaMemcpyAsync(to.data(), from.data(), bytes, cudaMemcpyDeviceToDevice,
-                                   static_cast<cudaStream_t>(stream)),
-                   "copying on the device");
-  });
-  const double bandwidth = 2 * static_cast<double>(bytes) / time;
-  Line("roof")
-      .number("ranks", ranks)
-      .number("copy_gigabytes_per_second", bandwidth * 1e-9)
-      .number("all_reduce_bytes", 64 << 20)
-      .number("least_microseconds", 2.0 * ranks * (64 << 20) / bandwidth * 1e6);
-}
-
-void measure_all() {
-  for (const int ranks : {2, 4, 8}) {
-    for (const SmallAlgorithm algorithm : small_algorithms) {
-      for (const std::size_t bytes : {8, 1024, 16384}) measure_small(algorithm, ranks, bytes);
-    }
-    for (const char* algorithm : {"one_shot", "two_shot", "recursive_doubling", "ring"}) {
-      for (const std::size_t bytes : {8, 1024, 16384})
-        measure_interpreter(algorithm, ranks, bytes, Protocol::low_latency);
-    }
-  }
-  measure_roof(std::size_t{1} << 28, 8);
-  for (const char* algorithm : {"two_shot", "ring", "bidirectional_ring", "circulant"}) {
-    for (const std::size_t bytes : {std::size_t{1} << 20, std::size_t{64} << 20})
-      measure_interpreter(algorithm, 8, bytes, Protocol::bulk);
-  }
-}
-
 }  // namespace
 }  // namespace rondo::gpu_test
 
-/// "--check": only checks results. "--measure": does not check. "--brief": checks one algorithm, for
-/// tools that slow everything down.
+/// With "--brief" it checks one algorithm, for tools that slow everything down.
 int main(int count, char** arguments) {
   using namespace rondo::gpu_test;
-  const std::string option = count > 1 ? arguments[1] : "";
+  const bool brief = count > 1 && std::string(arguments[1]) == "--brief";
   return program(runtime_obstacle(), [&] {
-    if (option == "--brief") {
-      return check_row(*rondo::find_algorithm(rondo::Collective::all_reduce, "ring"), 3, false) +
-             check_small(3);
-    }
-    const int wrong = option == "--measure" ? 0 : check_all();
-    if (option != "--check" && wrong == 0) measure_all();
-    return wrong;
+    if (!brief) return check_all();
+    return check_row(*rondo::find_algorithm(rondo::Collective::all_reduce, "ring"), 3, false) +
+           check_small(3);
   });
 }

@@ -173,7 +173,7 @@ class Steps(unittest.TestCase):
         self.assertEqual([step.name for step in table.STEPS if step.needed], ["preflight"])
         self.assertEqual(names[:1], ["preflight"])
         last = names[names.index("sanitizer") + 1:]
-        self.assertEqual(last, [*FORMS, "speed"])
+        self.assertEqual(last, [*FORMS])
         self.assertLess(max(names.index(name) for name in CHECKED), names.index("soak"))
 
 

@@ -19,13 +19,9 @@ sys.exit(1)
 """
 
 
-def check_or_measure(context, name):
-    return context.program(name, *(["--check"] if context.brief else []))
-
-
 def reduce(context):
     context.needs_gpu("runtime of CUDA's")
-    check_or_measure(context, "gpu_reduce")
+    context.program("gpu_reduce", *(["--check"] if context.brief else []))
 
 
 def preflight(context):
@@ -38,14 +34,7 @@ def costs(context):
 
 def resident(context):
     context.needs_gpu("runtime of CUDA's")
-    context.program("gpu_resident", "--check")
-
-
-def resident_speed(context):
-    context.needs_gpu("runtime of CUDA's")
-    if context.brief:
-        raise LeftOut("--brief measures little")
-    context.program("gpu_resident", "--measure")
+    context.program("gpu_resident")
 
 
 def soak(context):
@@ -60,7 +49,7 @@ def soak(context):
 
 
 def calls(context):
-    check_or_measure(context, "gpu_calls")
+    context.program("gpu_calls")
 
 
 def nccl(context):

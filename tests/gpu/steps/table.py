@@ -47,5 +47,4 @@ STEPS = (
     Step("threads", "every collective, a thread for each rank", 16, sweeps.threads),
     Step("processes", "every collective, a process for each rank, without MPS", 40,
          sweeps.processes),
-    Step("speed", "the resident kernel's speed", 6, programs.resident_speed),
 )
