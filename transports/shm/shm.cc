@@ -20,7 +20,7 @@
 namespace rondo::shm {
 namespace {
 
-// Chosen by tests/transports/transport_perf: smaller slots cost bandwidth, larger ones fall out of
+// Measured with streams of full slots: smaller slots cost bandwidth, larger ones fall out of
 // the second-level cache.
 constexpr std::size_t preferred_slot_bytes = std::size_t{64} << 10;
 constexpr std::size_t slots = 8;
