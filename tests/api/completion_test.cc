@@ -93,22 +93,22 @@ TEST_CASE("a send is complete though other work still has bytes to send") {
   SUCCEED("both sends came to their end");
 }
 
-// Every rank takes its buffer back the moment its call has thrown. A rank that still wrote into it
-// would be seen at the end, when all calls of all ranks have thrown.
-TEST_CASE("nobody writes into a buffer whose call has failed") {
-  constexpr int ranks = 3;
-  constexpr std::size_t count = std::size_t{4} << 20;
-  constexpr float mine = 777;
-  std::vector<std::vector<float>> outputs(ranks);
+/// Every rank takes its buffer back the moment its call has thrown. A rank that still wrote into it
+/// would be seen at the end, when all calls of all ranks have thrown. Rank `quits` aborts before its
+/// call number `last`.
+template <class T, class Make>
+void check_nobody_writes_later(int ranks, std::size_t count, int quits, int last, Make&& make) {
+  constexpr T mine = 777;
+  std::vector<std::vector<T>> outputs(static_cast<std::size_t>(ranks));
   std::barrier meeting(ranks);
   test::with_world(ranks, {.transport = "local"}, [&](Communicator& world) {
-    std::vector<float> input(count, 1.0F);
-    std::vector<float>& output = outputs[static_cast<std::size_t>(world.rank())];
-    output.assign(count, 0.0F);
+    const std::vector<T> input(count, 1);
+    std::vector<T>& output = outputs[static_cast<std::size_t>(world.rank())];
+    output.assign(count, 0);
     try {
       for (int call = 0;; ++call) {
-        if (call == 20 && world.rank() == 0) world.abort("enough");
-        world.all_reduce(input.data(), output.data(), count, DataType::float32);
+        if (call == last && world.rank() == quits) world.abort("enough");
+        make(world, input.data(), output.data());
       }
     } catch (const Error& error) {
       if (error.code() != ErrorCode::aborted) throw;
@@ -120,33 +120,25 @@ TEST_CASE("nobody writes into a buffer whose call has failed") {
     CHECK(std::count(output.begin(), output.end(), mine) == static_cast<std::ptrdiff_t>(count));
 }
 
+TEST_CASE("nobody writes into a buffer whose call has failed") {
+  constexpr std::size_t count = std::size_t{4} << 20;
+  check_nobody_writes_later<float>(3, count, 0, 20,
+                                   [](Communicator& world, const float* input, float* output) {
+                                     world.all_reduce(input, output, count, DataType::float32);
+                                   });
+}
+
 // The abort also comes while messages are begun, and none of those may go on.
 TEST_CASE("nobody writes into the buffers of an all_to_all_v that has failed") {
   constexpr int ranks = 5;
   constexpr std::size_t count = std::size_t{1} << 16;
-  constexpr int mine = 777;
   const std::vector<std::size_t> blocks(ranks, count);
   for (int round = 0; round < 12; ++round) {
-    std::vector<std::vector<int>> outputs(ranks);
-    std::barrier meeting(ranks);
-    test::with_world(ranks, {.transport = "local"}, [&](Communicator& world) {
-      const std::vector<int> input(ranks * count, 1);
-      std::vector<int>& output = outputs[static_cast<std::size_t>(world.rank())];
-      output.assign(ranks * count, 0);
-      try {
-        for (int call = 0;; ++call) {
-          if (call == 3 && world.rank() == round % ranks) world.abort("enough");
-          world.all_to_all_v(input.data(), {blocks}, output.data(), {blocks}, DataType::int32);
-        }
-      } catch (const Error& error) {
-        if (error.code() != ErrorCode::aborted) throw;
-      }
-      std::fill(output.begin(), output.end(), mine);
-      meeting.arrive_and_wait();
-    });
-    for (const auto& output : outputs)
-      CHECK(std::count(output.begin(), output.end(), mine) ==
-            static_cast<std::ptrdiff_t>(output.size()));
+    check_nobody_writes_later<int>(ranks, ranks * count, round % ranks, 3,
+                                   [&](Communicator& world, const int* input, int* output) {
+                                     world.all_to_all_v(input, {blocks}, output, {blocks},
+                                                        DataType::int32);
+                                   });
   }
 }
 

@@ -19,10 +19,11 @@ class Nodes(JobTest):
             result = finish(*job(["-n", 2, "--nnodes", 2, "--node-rank", node, "--master-addr", "here",
                                   "--master-port", 29511],
                                  "environment", "RANK", "WORLD_SIZE", "LOCAL_RANK", "GROUP_RANK",
-                                 "GROUP_WORLD_SIZE", "LOCAL_WORLD_SIZE", "MASTER_ADDR"))
+                                 "GROUP_WORLD_SIZE", "LOCAL_WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT"))
             self.assertEqual(lines_of(result.output),
                              [f"RANK={2 * node + local} WORLD_SIZE=4 LOCAL_RANK={local} GROUP_RANK={node} "
-                              "GROUP_WORLD_SIZE=2 LOCAL_WORLD_SIZE=2 MASTER_ADDR=here" for local in (0, 1)])
+                              "GROUP_WORLD_SIZE=2 LOCAL_WORLD_SIZE=2 MASTER_ADDR=here MASTER_PORT=29511"
+                              for local in (0, 1)])
 
     def test_this_machine_needs_no_ssh(self):
         result = finish(*job(["--hosts", "localhost:2,localhost:1", "--ssh", "false", "--prefix"],

@@ -74,18 +74,6 @@ TEST_CASE("an address has no user and no brackets") {
   CHECK(address_of({"me@[::1]", 1}) == "::1");
 }
 
-TEST_CASE("a node started by hand knows its ranks") {
-  const auto plan = local_plan(parse({"-n", "3", "--nnodes", "4", "--node-rank", "2",
-                                      "--master-addr", "m", "--master-port", "77", "x"}));
-  CHECK(plan.world == 12);
-  CHECK(plan.first_rank == 6);
-  CHECK(plan.ranks == 3);
-  CHECK(plan.nodes == 4);
-  CHECK(plan.node == 2);
-  CHECK(plan.master_address == "m");
-  CHECK(plan.master_port == 77);
-}
-
 TEST_CASE("hosts of different sizes share the world") {
   const auto options = parse({"--hosts", "me@a:1,b:3", "--env", "RONDO_X=2", "--env", "Y=3", "x"});
   const auto plans = host_plans(options, Words{"RONDO_X=1", "NCCL_Z=4", "HOME=h"}, "/here");
@@ -167,13 +155,6 @@ TEST_CASE("a rank's processes have all queues of a GPU, unless somebody says how
   plan.variables = {theirs};
   CHECK(has(plan, {}, theirs));
   CHECK_FALSE(has(plan, {}, ours));
-}
-
-TEST_CASE("options end where the program begins") {
-  CHECK(parse({"-n", "2", "p", "-n", "3", "--prefix"}).command ==
-        Words{"p", "-n", "3", "--prefix"});
-  CHECK(parse({"-n", "2", "--", "-p", "--"}).command == Words{"-p", "--"});
-  CHECK(parse({"-n2", "--env", "A=1", "--env=B=2", "p"}).variables == Words{"A=1", "B=2"});
 }
 
 TEST_CASE("ssh's command is split as a shell would, and gets options after the user's") {

@@ -58,13 +58,13 @@ class Runs(JobTest):
 
     def test_options_set_variables_and_a_torchrun_around_this_one_is_forgotten(self):
         result = finish(*job(["-n1", "--transport=tcp", "--algorithm", "ring", "--timeout", 7, "--debug",
-                              "info", "--env", "A=b c", "--env", "LOCAL_RANK=9"],
+                              "info", "--env", "A=b c", "--env=B=2", "--env", "LOCAL_RANK=9"],
                              "environment", "RONDO_TRANSPORT", "RONDO_ALGORITHM", "RONDO_TIMEOUT",
-                             "RONDO_DEBUG", "A", "LOCAL_RANK", "TORCHELASTIC_USE_AGENT_STORE", "KEPT"),
+                             "RONDO_DEBUG", "A", "B", "LOCAL_RANK", "TORCHELASTIC_USE_AGENT_STORE", "KEPT"),
                         TORCHELASTIC_USE_AGENT_STORE="True", KEPT="1", RANK="5")
         self.assertEqual(result.output,
                          "RONDO_TRANSPORT=tcp RONDO_ALGORITHM=ring RONDO_TIMEOUT=7 RONDO_DEBUG=info A=b c "
-                         "LOCAL_RANK=9 TORCHELASTIC_USE_AGENT_STORE=(unset) KEPT=1\n")
+                         "B=2 LOCAL_RANK=9 TORCHELASTIC_USE_AGENT_STORE=(unset) KEPT=1\n")
 
     @each(["--directory", "/"], ["--directory=/", "--"])
     def test_words_after_the_program_belong_to_the_program(self, options):
