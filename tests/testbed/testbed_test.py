@@ -47,8 +47,6 @@ class Scripts(unittest.TestCase):
         self.assertEqual(self.output("run", "h1", "printenv", "RONDO_HOSTID"), f"{PREFIX}-h1\n")
         self.assertIn("10.77.1.1 ", self.output("run", "h1", "getent", "hosts", "h0-1"))
         self.assertIn("10.77.1.2/24", self.output("run", "10.77.0.2", "ip", "address"))
-        lines = self.output("exec-all", "hostname").splitlines()
-        self.assertEqual(sorted(lines), ["[h0] h0", "[h1] h1"])
 
     def test_ssh_lets_a_shell_take_the_words_apart(self):
         self.up("--hosts", "1")
@@ -59,9 +57,8 @@ class Scripts(unittest.TestCase):
         self.assertEqual(done.stdout, "h0\n", done.stderr)
 
     def test_the_status_of_a_command_is_its_own(self):
-        self.up("--hosts", "2")
+        self.up("--hosts", "1")
         self.assertEqual(testbed("run", "h0", "sh", "-c", "exit 5").returncode, 5)
-        self.assertEqual(testbed("exec-all", "sh", "-c", "test `hostname` = h0").returncode, 1)
 
     def test_a_cut_cable_has_no_carrier_until_it_is_mended(self):
         self.up("--hosts", "2", "--interfaces", "2")
