@@ -1,6 +1,5 @@
 #include "tests/fake_driver/train_kernels.h"
 
-#include "tools/trainer/device/driver.h"
 #include "tools/trainer/math/run.h"
 
 namespace rondo::test {
@@ -20,7 +19,7 @@ struct HostLanes : train::OneLane {
 
 }  // namespace
 
-int train_kernel(std::string_view name) { return name == train::device::kernel_name ? 0 : -1; }
+int train_kernel(std::string_view name) { return name == train::kernel_name ? 0 : -1; }
 
 Work train_work(int, const void* arguments, std::size_t threads) {
   train::Call call = *static_cast<const train::Call*>(arguments);

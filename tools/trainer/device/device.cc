@@ -1,30 +1,78 @@
 #include "tools/trainer/device/device.h"
 
+#include <dlfcn.h>
+
 #include <algorithm>
-#include <cstdlib>
 #include <cstring>
 #include <numeric>
 #include <utility>
 #include <vector>
 
+#include "core/cuda/contexts.h"
+#include "core/cuda/modules.h"
+#include "core/settings/settings.h"
+#include "tools/trainer/math/run.h"
 #include "tools/trainer/report/record.h"
+
+namespace rondo {
+/// The trainer's kernel.
+DeviceImage train_image();
+}  // namespace rondo
 
 namespace rondo::train::device {
 namespace {
 
+using cuda::address_of;
+using cuda::driver;
+
 constexpr std::size_t staging_bytes = std::size_t{4} << 20;
 
-/// A launcher's local rank is better than the rank's number. Launchers that do not set RANK have
-/// variables of their own for it.
-int place_on_machine(int rank) {
-  const char* local = std::getenv("LOCAL_RANK");
-  if (std::getenv("RANK") == nullptr) {
-    for (const char* const name :
-         {"OMPI_COMM_WORLD_LOCAL_RANK", "MPI_LOCALRANKID", "SLURM_LOCALID"}) {
-      if (local == nullptr) local = std::getenv(name);
-    }
+void check(int status, const char* function) {
+  cuda::check(status, function, "look for an earlier failure of CUDA, or run with --device cpu");
+}
+
+/// Loads the driver. Returns which of its devices is this rank's. A launcher's local rank is better
+/// than the rank's number; ranks that are threads have none.
+int choose(int rank, const Libraries& libraries) {
+  if (::dlopen(libraries.driver.c_str(), RTLD_LAZY | RTLD_LOCAL) == nullptr) {
+    throw Error(ErrorCode::invalid_usage,
+                "there is no GPU that could be used: this machine has no " + libraries.driver,
+                {.remedy = "run where NVIDIA's driver is installed, or with --device cpu"});
   }
-  return std::max(0, local != nullptr ? std::atoi(local) : rank);
+  const decltype(&cuInit) start = driver().find.look_for("cuInit");
+  const int status = start(0);
+  if (status != cuda::no_device) check(status, "cuInit");
+  const int count = cuda::device_count();
+  if (count == 0) {
+    throw Error(ErrorCode::invalid_usage, "this machine's CUDA driver sees no GPU",
+                {.remedy = "CUDA_VISIBLE_DEVICES may hide them; else --device cpu"});
+  }
+  const Placement placement = read_placement(read_config());
+  return (placement.ranks > 1 ? placement.local_rank : rank) % count;
+}
+
+/// It is kept until the process ends: a thread of StreamCommunicator may still free memory in it.
+cuda::Context context_of(int device) {
+  cuda::Context context = nullptr;
+  check(driver().device_primary_ctx_retain(&context, device), "cuDevicePrimaryCtxRetain");
+  return context;
+}
+
+cuda::Function load_kernel() {
+  cuda::Function kernel = nullptr;
+  check(driver().module_get_function(
+            &kernel, cuda::load_module(train_image(), "only --device cpu trains"), kernel_name),
+        "cuModuleGetFunction");
+  return kernel;
+}
+
+/// Enough threads to hide memory's latency.
+std::size_t blocks_of(int device) {
+  int processors = 1;
+  check(driver().device_get_attribute(&processors, cuda::attribute_multiprocessors, device),
+        "cuDeviceGetAttribute");
+  constexpr std::size_t each = 8;
+  return each * static_cast<std::size_t>(std::max(1, processors));
 }
 
 /// visit(begin, bytes) for pieces that fit into the staging memory.
@@ -36,161 +84,77 @@ void each_piece(std::size_t bytes, Visit visit) {
 
 }  // namespace
 
-std::shared_ptr<std::byte> take_pinned(const Driver& driver, std::size_t bytes) {
-  constexpr std::size_t page = 4096;
-  constexpr unsigned portable = 1;  // CU_MEMHOSTREGISTER_PORTABLE
-  const std::size_t rounded = (bytes + page - 1) / page * page;
-  std::unique_ptr<void, void (*)(void*)> memory(std::aligned_alloc(page, rounded), &std::free);
-  if (!memory) throw std::bad_alloc();
-  std::memset(memory.get(), 0, rounded);
-  driver.call("locking the host's memory", "cuMemHostRegister_v2", memory.get(), rounded, portable);
-  return {static_cast<std::byte*>(memory.release()), [&driver](std::byte* locked) {
-            driver.status("cuMemHostUnregister", locked);
-            std::free(locked);
-          }};
-}
-
-Event::Event(const Driver& driver) : driver_(driver) {
-  constexpr unsigned without_timing = 2;  // CU_EVENT_DISABLE_TIMING
-  driver_.call("making an event", "cuEventCreate", &event_, without_timing);
-}
-
-Device::Device(Communicator world, const Libraries& libraries) : driver_(libraries) {
-  try {
-    open(world.rank());
-    load();
-    cublas_.emplace(libraries, compute());
-    squares_ = take(Use::activations, sums * sizeof(double));
-    ranks_ = StreamCommunicator(std::move(world));
-  } catch (...) {
-    // If only a part was made, the driver frees it with the context.
-    close();
-    if (context_ != nullptr) driver_.status("cuDevicePrimaryCtxRelease_v2", number_);
-    throw;
-  }
-}
-
-void Device::close() {
-  ranks_ = {};
-  squares_.reset();
-  integers_.reset();
-  cublas_.reset();
-  staging_.reset();
-  order_.reset();
-}
+Device::Device(Communicator world, const Libraries& libraries)
+    : number_(choose(world.rank(), libraries)),
+      current_(context_of(number_)),
+      compute_(cuda::make_stream()),
+      side_(cuda::make_stream()),
+      order_(cuda::make_event()),
+      staging_(staging_bytes),
+      cublas_(libraries.cublas, compute_.get()),
+      kernel_(load_kernel()),
+      most_blocks_(blocks_of(number_)),
+      squares_(take(Use::activations, sums * sizeof(double))),
+      ranks_(std::move(world)) {}
 
 Device::~Device() {
   // No caller is left to get an error. Streams are empty unless an error came before.
-  for (CUstream_st* const stream : streams_) driver_.status("cuStreamSynchronize", stream);
-  close();
-  for (CUstream_st* const stream : streams_) driver_.status("cuStreamDestroy_v2", stream);
-  driver_.status("cuCtxSetCurrent", static_cast<CUctx_st*>(nullptr));
-  // The context is kept until the process ends: a thread of StreamCommunicator may still free
-  // memory in it.
-}
-
-void Device::open(int rank) {
-  constexpr int multiprocessors = 16;   // CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT
-  constexpr unsigned non_blocking = 1;  // CU_STREAM_NON_BLOCKING
-  constexpr int no_device = 100;        // CUDA_ERROR_NO_DEVICE: cuInit's own word for it
-  int count = 0;
-  if (const int started = driver_.status("cuInit", 0); started != no_device) {
-    driver_.check(started, "starting CUDA");
-    driver_.call("counting devices", "cuDeviceGetCount", &count);
-  }
-  if (count == 0) {
-    throw Error(ErrorCode::invalid_usage, "this machine's CUDA driver sees no GPU",
-                {.remedy = "CUDA_VISIBLE_DEVICES may hide them; else --device cpu"});
-  }
-  driver_.call("choosing a device", "cuDeviceGet", &number_, place_on_machine(rank) % count);
-  driver_.call("opening a device", "cuDevicePrimaryCtxRetain", &context_, number_);
-  driver_.call("opening a device", "cuCtxSetCurrent", context_);
-  for (auto& stream : streams_)
-    driver_.call("making a stream", "cuStreamCreate", &stream, non_blocking);
-  int processors = 1;
-  driver_.call("asking a device for its processors", "cuDeviceGetAttribute", &processors,
-               multiprocessors, number_);
-  constexpr unsigned blocks_each = 8;  // enough threads to hide memory's latency
-  most_blocks_ = blocks_each * static_cast<unsigned>(std::max(1, processors));
-  staging_ = take_pinned(driver_, staging_bytes);
-  order_ = std::make_unique<Event>(driver_);
-}
-
-void Device::load() {
-  constexpr int major = 75;  // CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR
-  constexpr int minor = 76;  // ..._MINOR
-  const auto capability = [this](int part) {
-    int value = 0;
-    driver_.call("asking a device for its capability", "cuDeviceGetAttribute", &value, part,
-                 number_);
-    return value;
-  };
-  const auto forms = forms_for(train_image(), 10 * capability(major) + capability(minor));
-  if (forms.empty()) {
-    throw Error(ErrorCode::invalid_usage, "this rondo-train has no kernels for GPUs",
-                {.remedy = "build it where nvcc is found (Debian: nvidia-cuda-toolkit), or run "
-                           "with --device cpu"});
-  }
-  CUmod_st* module = nullptr;  // stays as long as the context
-  int refused = 0;
-  for (const ImageForm& form : forms) {
-    const void* const data = form.data;
-    refused = driver_.status("cuModuleLoadData", &module, data);
-    if (refused == 0) break;
-  }
-  driver_.check(refused, "loading the trainer's kernel");
-  driver_.call("finding the trainer's kernel", "cuModuleGetFunction", &kernel_, module,
-               kernel_name);
+  for (cuda::Stream const stream : {compute_.get(), side_.get()})
+    driver().stream_synchronize(stream);
 }
 
 std::shared_ptr<void> Device::take(Use, std::size_t bytes) const {
-  Pointer pointer = 0;
-  // Rounded up to whole floats, so that the memory can be zeroed float by float.
-  const std::size_t rounded = (bytes + sizeof(float) - 1) / sizeof(float) * sizeof(float);
-  driver_.call("taking " + std::to_string(bytes) + " bytes of a device", "cuMemAlloc_v2", &pointer,
-               rounded);
-  std::shared_ptr<void> memory(reinterpret_cast<void*>(pointer), [this](void* taken) {
-    driver_.status("cuMemFree_v2", address_of(taken));
-  });
-  zero(memory.get(), rounded);
+  cuda::DevicePointer pointer = 0;
+  const int status = driver().mem_alloc(&pointer, bytes);
+  if (status == cuda::out_of_memory) {
+    throw Error(ErrorCode::out_of_memory,
+                "taking " + std::to_string(bytes) + " bytes of a device failed with " +
+                    cuda::words_of(status),
+                {.remedy = "a smaller model or batch, --checkpoint-activations, or a "
+                           "strategy that shards (zero3 most)"});
+  }
+  check(status, "cuMemAlloc");
+  std::shared_ptr<void> memory(reinterpret_cast<void*>(pointer),
+                               [](void* taken) { driver().mem_free(address_of(taken)); });
+  zero(memory.get(), bytes);
   return memory;
 }
 
 CommonMemory Device::common_memory() const {
   std::size_t available = 0;
   std::size_t all = 0;
-  driver_.call("asking a device for its free memory", "cuMemGetInfo_v2", &available, &all);
-  std::array<std::uint64_t, 2> name{};  // no two devices have the same
-  static_assert(sizeof name == 16);
-  driver_.call("asking a device for its name", "cuDeviceGetUuid_v2",
-               static_cast<void*>(name.data()), number_);
+  int (*const ask)(std::size_t*, std::size_t*) = driver().find.look_for("cuMemGetInfo_v2");
+  check(ask(&available, &all), "cuMemGetInfo");
+  cuda::Uuid uuid{};  // no two devices have the same
+  check(driver().device_get_uuid(&uuid, number_), "cuDeviceGetUuid");
+  std::array<std::uint64_t, 2> name{};
+  static_assert(sizeof name == sizeof uuid);
+  std::memcpy(name.data(), &uuid, sizeof uuid);
   return {name[0] ^ name[1], available};
 }
 
 void Device::zero(void* memory, std::size_t bytes) const {
-  const std::span values(static_cast<float*>(memory), (bytes + sizeof(float) - 1) / sizeof(float));
-  launch(make_call(Kernel::zero, {buffer_of(values)}), values.size(), false);
+  check(driver().memset_async(address_of(memory), 0, bytes, compute_.get()), "cuMemsetD8Async");
 }
 
 void Device::read(const void* from, void* host, std::size_t bytes) const {
   each_piece(bytes, [&](std::size_t begin, std::size_t count) {
-    copy(static_cast<const std::byte*>(from) + begin, staging_.get(), count);
+    cuda::copy(address_of(staging_.data()), address_of(from) + begin, count, compute_.get());
     finish();
-    std::memcpy(static_cast<std::byte*>(host) + begin, staging_.get(), count);
+    std::memcpy(static_cast<std::byte*>(host) + begin, staging_.data(), count);
   });
 }
 
 void Device::write(const void* host, void* into, std::size_t bytes) const {
   each_piece(bytes, [&](std::size_t begin, std::size_t count) {
-    std::memcpy(staging_.get(), static_cast<const std::byte*>(host) + begin, count);
-    copy(staging_.get(), static_cast<std::byte*>(into) + begin, count);
+    std::memcpy(staging_.data(), static_cast<const std::byte*>(host) + begin, count);
+    cuda::copy(address_of(into) + begin, address_of(staging_.data()), count, compute_.get());
     finish();  // before the next part overwrites the staging memory
   });
 }
 
 std::span<const std::int32_t> Device::upload(std::span<const std::int32_t> host) const {
-  if (host.size() > integers_size_) {
-    integers_.reset();  // before the larger one is taken
+  if (integers_size_ < host.size()) {
     integers_ = take(Use::activations, host.size_bytes());
     integers_size_ = host.size();
   }
@@ -203,11 +167,12 @@ void Device::launch(const Call& call, std::size_t items, bool rows) const {
   const std::size_t threads = rows ? items * warp_lanes : items;
   if (threads == 0) return;
   const std::size_t wanted = (threads + block_threads - 1) / block_threads;
-  const auto blocks = static_cast<unsigned>(std::min<std::size_t>(wanted, most_blocks_));
+  const auto blocks = static_cast<unsigned>(std::min(wanted, most_blocks_));
   Call arguments = call;
-  std::array<void*, 1> list{&arguments};
-  driver_.call("launching the trainer's kernel", "cuLaunchKernel", kernel_, blocks, 1U, 1U,
-               block_threads, 1U, 1U, 0U, compute(), list.data(), static_cast<void**>(nullptr));
+  void* list = &arguments;
+  check(driver().launch_kernel(kernel_, blocks, 1, 1, block_threads, 1, 1, 0, compute_.get(), &list,
+                               nullptr),
+        "cuLaunchKernel");
 }
 
 double Device::sum_of_squares(std::span<const float> values) const {
@@ -218,36 +183,26 @@ double Device::sum_of_squares(std::span<const float> values) const {
   return std::accumulate(each.begin(), each.end(), 0.0);
 }
 
-void Device::copy(const void* from, void* into, std::size_t bytes) const {
-  if (bytes == 0) return;
-  driver_.call("copying to or from a device", "cuMemcpyAsync", address_of(into), address_of(from),
-               bytes, compute());
-}
-
-void Device::follow() const {
-  order_->record(compute());
-  driver_.call("ordering streams", "cuStreamWaitEvent", side(), order_->get(), 0U);
-}
-
 void Device::finish() const {
-  driver_.call("waiting for the device's work", "cuStreamSynchronize", compute());
+  check(driver().stream_synchronize(compute_.get()), "cuStreamSynchronize");
 }
 
 /// The call follows the work that is in the compute stream now. Later work in that stream does not
 /// wait for it: the host does, so that the time is counted as communication.
 Machine::Wait Device::start(Communicator&, const Collection& c) const {
-  follow();
+  check(driver().event_record(order_.get(), compute_.get()), "cuEventRecord");
+  check(driver().stream_wait_event(side_.get(), order_.get(), 0), "cuStreamWaitEvent");
   if (c.kind == Collective::all_reduce) {
-    ranks_.all_reduce(c.input, c.output, c.count, c.type, c.op, side());
+    ranks_.all_reduce(c.input, c.output, c.count, c.type, c.op, side_.get());
   } else if (c.kind == Collective::reduce_scatter) {
-    ranks_.reduce_scatter(c.input, c.output, c.count, c.type, c.op, side());
+    ranks_.reduce_scatter(c.input, c.output, c.count, c.type, c.op, side_.get());
   } else {
-    ranks_.all_gather(c.input, c.output, c.count, c.type, side());
+    ranks_.all_gather(c.input, c.output, c.count, c.type, side_.get());
   }
-  const auto done = std::make_shared<Event>(driver_);
-  done->record(side());
+  const std::shared_ptr<CUevent_st> done = cuda::make_event();
+  check(driver().event_record(done.get(), side_.get()), "cuEventRecord");
   return [this, done] {
-    done->finish();
+    check(driver().event_synchronize(done.get()), "cuEventSynchronize");
     ranks_.check();
   };
 }

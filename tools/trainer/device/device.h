@@ -1,17 +1,26 @@
-// A Machine that is a CUDA device: a context, two streams, memory, and the trainer's kernel.
-// Operations go into compute(), in order. Collectives on device buffers, by rondo/stream.h, and
-// copies run beside them in side().
+// A Machine that is a CUDA device: two streams, memory, and the trainer's kernel. Operations go into
+// one stream, in order. Collectives on device buffers, by rondo/stream.h, run beside them in the
+// other. Nothing of CUDA is linked: the trainer runs without it.
 #pragma once
 
 #include <array>
 #include <memory>
 #include <optional>
+#include <string>
 
+#include "core/cuda/handles.h"
+#include "core/cuda/pinned.h"
 #include "rondo/stream.h"
-#include "tools/trainer/device/driver.h"
+#include "tools/trainer/device/cublas.h"
 #include "tools/trainer/machine/machine.h"
 
 namespace rondo::train::device {
+
+/// Names to pass to dlopen(): the first one found is used.
+struct Libraries {
+  std::string driver = "libcuda.so.1";
+  std::array<std::string, 3> cublas{"libcublas.so.13", "libcublas.so.12", "libcublas.so.11"};
+};
 
 /// For the thread that makes it, which must not use another context as long as it lives.
 class Device final : public Machine {
@@ -31,7 +40,7 @@ class Device final : public Machine {
   void read(const void* from, void* host, std::size_t bytes) const override;
   void write(const void* host, void* into, std::size_t bytes) const override;
   std::span<const std::int32_t> upload(std::span<const std::int32_t> host) const override;
-  void multiply(const Product& product) const override { cublas_->multiply(product); }
+  void multiply(const Product& product) const override { cublas_.multiply(product); }
   void launch(const Call& call, std::size_t items, bool rows) const override;
   double sum_of_squares(std::span<const float> values) const override;
   void finish() const override;
@@ -41,29 +50,18 @@ class Device final : public Machine {
  private:
   static constexpr std::size_t sums = 4096;  ///< of squares: one for each thread that adds
 
-  CUstream_st* compute() const { return streams_[0]; }
-  CUstream_st* side() const { return streams_[1]; }
-  /// Copies between device and page-locked memory, in compute().
-  void copy(const void* from, void* into, std::size_t bytes) const;
-  /// Work that is put into side() from now on waits for the work in compute().
-  void follow() const;
-  void open(int rank);
-  void load();
-  void close();
-
-  Driver driver_;
-  int number_ = 0;
-  CUctx_st* context_ = nullptr;
-  std::array<CUstream_st*, 2> streams_{};
-  CUfunc_st* kernel_ = nullptr;
-  unsigned most_blocks_ = 1;
-  std::shared_ptr<std::byte> staging_{};  ///< of read() and write()
-  std::unique_ptr<Event> order_{};        ///< of follow()
-  std::optional<Cublas> cublas_{};
-  std::shared_ptr<void> squares_{};
+  int number_;
+  cuda::CurrentContext current_;
+  cuda::OwnedStream compute_, side_;
+  cuda::OwnedEvent order_;      ///< of the streams
+  cuda::PinnedMemory staging_;  ///< of read() and write()
+  Cublas cublas_;
+  cuda::Function kernel_;
+  std::size_t most_blocks_;
+  std::shared_ptr<void> squares_;
   mutable std::shared_ptr<void> integers_{};  ///< of upload()
   mutable std::size_t integers_size_ = 0;
-  mutable StreamCommunicator ranks_{};
+  mutable StreamCommunicator ranks_;
 };
 
 }  // namespace rondo::train::device

@@ -2,7 +2,6 @@
 // image, not into a program: see image.h.
 #include <cstddef>
 
-#include "tools/trainer/device/driver.h"
 #include "tools/trainer/math/run.h"
 
 namespace {
@@ -10,7 +9,7 @@ namespace {
 /// A warp shares a row.
 struct WarpLanes {
   __device__ static std::size_t lane() { return threadIdx.x % lanes(); }
-  __device__ static constexpr std::size_t lanes() { return rondo::train::device::warp_lanes; }
+  __device__ static constexpr std::size_t lanes() { return rondo::train::warp_lanes; }
   __device__ static std::size_t thread() {
     return blockIdx.x * std::size_t{blockDim.x} + threadIdx.x;
   }
@@ -40,7 +39,7 @@ struct WarpLanes {
 
 }  // namespace
 
-extern "C" __global__ void __launch_bounds__(rondo::train::device::block_threads)
+extern "C" __global__ void __launch_bounds__(rondo::train::block_threads)
     rondo_train(const __grid_constant__ rondo::train::Call call) {
   rondo::train::run(call, WarpLanes{});
 }

@@ -13,7 +13,7 @@ namespace rondo::train {
 // clang-format off
 /// Every operation, by the name of its function in kernels.h: X(name).
 #define RONDO_TRAIN_KERNELS(X)                                                       \
-  X(zero) X(repeat) X(add_rows) X(gelu) X(gelu_backward) X(add)                      \
+  X(repeat) X(add_rows) X(gelu) X(gelu_backward) X(add)                              \
   X(layer_norm) X(layer_norm_rows) X(layer_norm_columns)                             \
   X(embed) X(embed_tokens) X(embed_positions) X(causal_softmax) X(softmax_backward)  \
   X(cross_entropy) X(cross_entropy_backward) X(squares) X(sgd) X(adamw)

@@ -66,13 +66,6 @@ RONDO_TRAIN_BOTH inline void add_to_columns(const Lanes& lanes, std::size_t rows
   });
 }
 
-/// zero(values)
-template <class Lanes>
-RONDO_TRAIN_BOTH inline void zero(const Call& call, const Lanes& lanes) {
-  float* const values = at(call, 0);
-  each_element(lanes, count(call, 0), [&](std::size_t i) { values[i] = 0; });
-}
-
 /// repeat(row, output): every row of output = row.
 template <class Lanes>
 RONDO_TRAIN_BOTH inline void repeat(const Call& call, const Lanes& lanes) {

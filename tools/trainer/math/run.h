@@ -5,6 +5,11 @@
 
 namespace rondo::train {
 
+/// The kernel's name in the image for devices, the threads of a block, and those that share a row.
+inline constexpr const char* kernel_name = "rondo_train";
+inline constexpr unsigned block_threads = 256;
+inline constexpr unsigned warp_lanes = 32;
+
 /// A single thread, which has everything to itself.
 struct OneLane {
   RONDO_TRAIN_BOTH static constexpr std::size_t lane() { return 0; }
