@@ -1,14 +1,14 @@
 // Replicas that nobody keeps in step: no change is lost, and all are equal in the end.
 #include "tools/trainer/strategy/asynchronous.h"
 
-#include <cmath>
 #include <numeric>
 #include <string>
 #include <thread>
 #include <vector>
 
 #include "tests/catch.h"
-#include "tests/trainer/rig.h"
+#include "tests/trainer/train.h"
+#include "tools/trainer/session.h"
 
 namespace {
 
@@ -116,33 +116,51 @@ TEST_CASE("no change is more stale than allowed, and every rank gets to its end"
   }
 }
 
+/// The mean losses of steps after each of which all ranks are settled.
+std::vector<test::Loss> settled_losses(int ranks, const rondo::train::Options& options) {
+  std::vector<test::Loss> losses;
+  test::on_world(ranks, [&](Communicator& world) {
+    Session session(options, world);
+    for (std::size_t step = 1; step <= options.steps; ++step) {
+      double loss = session.step().loss;
+      session.strategy().settle();
+      world.all_reduce(loss, rondo::ReduceOperator::avg);
+      if (world.rank() == 0) losses.push_back({step, loss});
+    }
+  });
+  return losses;
+}
+
 TEST_CASE("settled after every step, the ranks train as ddp does") {
+  auto options = test::small_gpt_options();
+  options.optimizer = {.kind = "sgd"};
+  options.clip = 0;  // ranks would clip by their own norms
   for (const int ranks : {1, 2, 3}) {
-    const auto expected = losses_of(ranks, {.strategy = {.kind = "ddp"}}, 20);
+    options.strategy = {};
+    const auto expected = test::losses_of(ranks, options);
     for (const StrategyInfo& row : asynchronous_strategies()) {
       INFO(row.name << " on " << ranks << " ranks");
-      const Setup setup{.strategy = {.kind = std::string(row.name), .local_steps = 1}};
-      CHECK(test::difference(losses_of(ranks, setup, 20), expected) == "");
+      options.strategy = {.kind = std::string(row.name), .local_steps = 1};
+      CHECK(test::difference(settled_losses(ranks, options), expected) == "");
     }
   }
 }
 
 TEST_CASE("replicas that are not settled train, too") {
+  auto options = test::small_gpt_options();
+  options.optimizer = {.kind = "sgd", .momentum = 0};  // old changes and momentum overshoot
+  options.steps = 300;
+  options.rate = {.peak = 0.1, .floor = 0.1};
   for (const StrategyInfo& row : asynchronous_strategies()) {
-    test::with_world(3, {}, [&](Communicator& world) {
-      // Old changes and momentum together overshoot.
-      Rig rig(world, {.optimizer = {.kind = "sgd", .momentum = 0},
-                      .strategy = {.kind = std::string(row.name), .local_steps = 3}});
-      const double before = rig.step();
-      for (int step = 0; step < 300; ++step) rig.step_alone();
-      rig.strategy().settle();
-      const double after = rig.step();
+    options.strategy = {.kind = std::string(row.name), .local_steps = 3};
+    test::on_world(3, [&](Communicator& world) {
+      Session session(options, world);
+      const double before = session.step().loss;
+      double after = 0;
+      for (std::size_t step = 1; step < options.steps; ++step) after = session.step().loss;
       test::expect_that(after < 0.9 * before,
                         std::to_string(before) + " to " + std::to_string(after));
-      const auto mine = rig.replica();
-      auto first = mine;
-      world.broadcast(first, 0);
-      test::expect_that(first == mine, "the replicas are equal, bit for bit");
+      session.check();  // the replicas are equal, bit for bit
     });
   }
 }

@@ -80,9 +80,9 @@ void expect_alike(const std::function<double(Place&)>& operation) {
   on_device([&](const Machine& machine) {
     const Floats values = run(machine);
     for (std::size_t k = 0; k < expected.size(); ++k) {
-      test::must(std::fabs(values[k] - expected[k]) <= 2e-5F * (1 + std::fabs(expected[k])),
-                 "value " + std::to_string(k) + ": " + std::to_string(values[k]) + " for " +
-                     std::to_string(expected[k]));
+      test::expect_that(std::fabs(values[k] - expected[k]) <= 2e-5F * (1 + std::fabs(expected[k])),
+                        "value " + std::to_string(k) + ": " + std::to_string(values[k]) + " for " +
+                            std::to_string(expected[k]));
     }
   });
 }
@@ -146,7 +146,7 @@ TEST_CASE("an optimizer's step on a device is the processor's") {
   Unit unit{"unit"};
   unit.add({"matrix", {size - 100, 1}});
   unit.add({"vector", {100}});
-  const Layout layout({unit});
+  const train::Layout layout({unit});
   const Optimizer optimizer({.kind = kind}, layout);
   const auto step_on = [&](const Machine& machine) {
     Ledger ledger(machine);
@@ -170,9 +170,9 @@ TEST_CASE("an optimizer's step on a device is the processor's") {
   const Floats expected = step_on(host_machine());
   on_device([&](const Machine& machine) {
     Floats values = step_on(machine);
-    test::must(values.back() == Approx(expected.back()), "the sum of squares");
+    test::expect_that(values.back() == Approx(expected.back()), "the sum of squares");
     values.back() = expected.back();
-    test::must(values == expected, "the same bits");
+    test::expect_that(values == expected, "the same bits");
   });
 }
 
@@ -182,7 +182,7 @@ std::string refusal(const device::Libraries& libraries) {
     try {
       const device::Device machine(world.dup(), libraries);
     } catch (const Error& error) {
-      test::must(error.code() == ErrorCode::invalid_usage, "misuse");
+      test::expect_that(error.code() == ErrorCode::invalid_usage, "misuse");
       said = error.what();
     }
   });

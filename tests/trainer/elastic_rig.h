@@ -16,7 +16,7 @@ inline train::Options elastic_options(const std::string& strategy, const std::st
   options.strategy.kind = strategy;
   options.elastic = true;
   options.progress = "lines";
-  options.formulas = train::Formulas::none;
+  options.formulas = "none";
   options.checkpoint = {.folder = folder, .every = every};
   return options;
 }
@@ -32,7 +32,7 @@ inline std::vector<Loss> losses_alone() {
 inline void must_be(const std::vector<train::StepRecord>& steps,
                     const std::vector<Loss>& expected) {
   const std::string words = difference(losses_of(steps), expected);
-  must(words.empty(), "the losses of one rank: " + words);
+  expect_that(words.empty(), "the losses of one rank: " + words);
 }
 
 }  // namespace rondo::test

@@ -12,11 +12,9 @@
 #include <vector>
 
 #include "tests/catch.h"
-#include "tests/ports.h"
-#include "tests/support/processes.h"
-#include "tests/support/setting.h"
 #include "tests/tools/rondorun/support/process.h"
 #include "tests/trainer/elastic_rig.h"
+#include "tests/trainer/processes.h"
 
 namespace {
 
@@ -62,19 +60,12 @@ std::vector<test::Loss> losses_before(const std::string& report) {
 /// What four processes report of which two are killed: the survivors' steps, and their output.
 std::vector<std::string> reports_of(const train::Options& options, const std::string& transport,
                                     std::pair<int, int> victims) {
-  const int port = free_port();
-  return test::run_ranks(4, [&](int rank) {
-    const test::Setting own("RANK", std::to_string(rank));
-    const test::Setting all("WORLD_SIZE", "4");
-    const test::Setting address("MASTER_ADDR", "127.0.0.1");
-    const test::Setting place("MASTER_PORT", std::to_string(port));
-    auto world = Communicator::from_environment({.transport = transport});
+  return test::reports_of(4, transport, [&](Communicator& world) {
     std::ostringstream out;
-    train::Elastic elastic(
-        options, world, out, 0,
-        killed_at(rank, {victims.first, first_death}, {victims.second, second_death}));
+    const auto hook =
+        killed_at(world.rank(), {victims.first, first_death}, {victims.second, second_death});
     try {
-      const std::string losses = losses_text(elastic.run());
+      const std::string losses = losses_text(train::run_elastic(options, world, out, hook));
       return losses + between + out.str();
     } catch (const train::AgreedError& error) {
       return std::string(error.what());
@@ -94,7 +85,7 @@ TEST_CASE("the losses of four ranks of which two are killed are those of one ran
     const bool shards = strategy.name != "ddp";
     auto options =
         elastic_options(std::string(strategy.name), shards ? scratch / "checkpoints" : "");
-    options.log = scratch / "log.csv";
+    options.log = scratch / (transport == "tcp" ? "log.json" : "log.csv");
     const auto reports = reports_of(options, transport, victims);
     for (int rank = 0; rank < 4; ++rank) {
       const std::string& report = reports[static_cast<std::size_t>(rank)];

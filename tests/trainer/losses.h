@@ -3,6 +3,7 @@
 
 #include <cmath>
 #include <cstddef>
+#include <nlohmann/json.hpp>
 #include <sstream>
 #include <string>
 #include <vector>
@@ -23,10 +24,16 @@ std::vector<Loss> losses_of(const std::vector<Record>& steps) {
   return losses;
 }
 
-/// Of a log in CSV, whose first two columns they are. A last line that lacks its end is no row.
-inline std::vector<Loss> losses_in(const std::string& csv) {
+/// Of a log in JSON, or in CSV, whose first two columns they are. There a last line that lacks its end
+/// is no row.
+inline std::vector<Loss> losses_in(const std::string& log) {
   std::vector<Loss> losses;
-  std::istringstream lines(csv);
+  if (log.starts_with("{")) {
+    const auto json = nlohmann::json::parse(log);
+    for (const auto& row : json.at("steps")) losses.push_back({row.at("step"), row.at("loss")});
+    return losses;
+  }
+  std::istringstream lines(log);
   std::string line;
   std::getline(lines, line);  // names of columns
   while (std::getline(lines, line) && !lines.eof()) {

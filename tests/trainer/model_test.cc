@@ -6,7 +6,8 @@
 
 #include "rondo/error.h"
 #include "tests/catch.h"
-#include "tests/trainer/rig.h"
+#include "tests/trainer/bare.h"
+#include "tools/trainer/data/random.h"
 
 namespace {
 
@@ -16,26 +17,40 @@ ModelOptions small_gpt() {
   return {.outputs = 7, .inputs = 5, .layers = 2, .heads = 2, .width = 8};
 }
 
-Batch small_batch() { return make_batch(small_gpt(), 11, {0, 1, 2}); }
+/// Any tokens.
+Batch batch_of(const std::vector<std::size_t>& rows) {
+  const auto model = small_gpt();
+  Batch batch{.rows = rows.size(), .columns = model.inputs};
+  for (const std::size_t row : rows) {
+    Random random(row);
+    for (std::size_t i = 0; i < model.inputs; ++i) {
+      batch.tokens.push_back(static_cast<std::int32_t>(random.below(model.outputs)));
+      batch.targets.push_back(static_cast<std::int32_t>(random.below(model.outputs)));
+    }
+  }
+  return batch;
+}
+Batch small_batch() { return batch_of({0, 1, 2}); }
 
-/// Runs body(rig, the flat model's parameters) with a model on one rank.
+/// Runs body(model and strategy, the flat model's parameters) on one rank.
 template <class Body>
 void with_model(const ModelOptions& model, Body body) {
-  train_on(1, {.model = model}, [&](rondo::Communicator&, Rig& rig) {
-    body(rig, rig.strategy().shards()[0].parameters);
+  rondo::test::with_world(1, {}, [&](rondo::Communicator& world) {
+    Bare bare(world, model);
+    body(bare, bare.strategy.shards()[0].parameters);
   });
 }
 
 /// The gradient of the batch's loss.
-std::vector<float> gradient_of(Rig& rig, const Batch& batch) {
-  rig.strategy().begin_step();
-  rig.strategy().begin_micro_step(true);
-  rig.model.forward(batch, rig.strategy());
-  rig.model.backward(batch, rig.strategy(), 1);
-  rig.strategy().end_micro_step();
+std::vector<float> gradient_of(Bare& bare, const Batch& batch) {
+  bare.strategy.begin_step();
+  bare.strategy.begin_micro_step(true);
+  bare.model.forward(batch, bare.strategy);
+  bare.model.backward(batch, bare.strategy, 1);
+  bare.strategy.end_micro_step();
   std::vector<float> all;
-  for (std::size_t unit = 0; unit < rig.layout().units().size(); ++unit) {
-    const auto part = rig.strategy().gradients(unit);
+  for (std::size_t unit = 0; unit < bare.model.layout().units().size(); ++unit) {
+    const auto part = bare.strategy.gradients(unit);
     all.insert(all.end(), part.begin(), part.end());
   }
   return all;
@@ -63,19 +78,19 @@ std::vector<double> direction_near(std::span<const float> gradient, Random& rand
 }
 
 void check_gradients(const ModelOptions& options) {
-  with_model(options, [&](Rig& rig, std::span<float> parameters) {
+  with_model(options, [&](Bare& bare, std::span<float> parameters) {
     Random random(5);
     // Larger values than models start from, so that no gradient is lost in rounding.
     for (float& value : parameters) value += static_cast<float>(0.3 * random.normal());
     const Batch batch = small_batch();
-    const auto gradient = gradient_of(rig, batch);
+    const auto gradient = gradient_of(bare, batch);
     const auto loss_at = [&](std::span<float> values, const std::vector<float>& kept,
                              const std::vector<double>& direction, double way) {
       for (std::size_t i = 0; i < values.size(); ++i)
         values[i] = kept[i] + static_cast<float>(way * direction[i]);
-      return rig.model.forward(batch, rig.strategy());
+      return bare.model.forward(batch, bare.strategy);
     };
-    for (const Unit& unit : rig.layout().units()) {
+    for (const Unit& unit : bare.model.layout().units()) {
       for (const Parameter& parameter : unit.parameters) {
         const std::size_t begin = unit.begin + parameter.offset;
         const auto values = parameters.subspan(begin, parameter.size());
@@ -109,9 +124,9 @@ TEST_CASE("activations that are made again give the same bits, and hold less") {
   std::vector<std::size_t> held;
   for (const bool checkpoint : {false, true}) {
     options.checkpoint_activations = checkpoint;
-    with_model(options, [&](Rig& rig, std::span<float>) {
-      gradients.push_back(gradient_of(rig, small_batch()));
-      held.push_back(rig.activations.peak(Use::activations));
+    with_model(options, [&](Bare& bare, std::span<float>) {
+      gradients.push_back(gradient_of(bare, small_batch()));
+      held.push_back(bare.activations.peak(Use::activations));
     });
   }
   CHECK(gradients[0] == gradients[1]);
@@ -123,8 +138,8 @@ TEST_CASE("rounded computation comes close to float32's") {
   for (const auto precision : {Precision::float32, Precision::bf16, Precision::fp16}) {
     auto options = small_gpt();
     options.precision = precision;
-    with_model(options, [&](Rig& rig, std::span<float>) {
-      losses.push_back(rig.model.forward(small_batch(), rig.strategy()));
+    with_model(options, [&](Bare& bare, std::span<float>) {
+      losses.push_back(bare.model.forward(small_batch(), bare.strategy));
     });
   }
   CHECK(losses[1] == Approx(losses[0]).epsilon(0.01));
@@ -136,10 +151,10 @@ TEST_CASE("rounded computation comes close to float32's") {
 TEST_CASE("a batch of another shape is served too") {
   double whole = 0;
   double parts = 0;
-  with_model(small_gpt(), [&](Rig& rig, std::span<float>) {
-    whole = rig.model.forward(small_batch(), rig.strategy());
+  with_model(small_gpt(), [&](Bare& bare, std::span<float>) {
+    whole = bare.model.forward(small_batch(), bare.strategy);
     for (const std::size_t row : {0U, 1U, 2U})
-      parts += rig.model.forward(make_batch(small_gpt(), 11, {row}), rig.strategy());
+      parts += bare.model.forward(batch_of({row}), bare.strategy);
   });
   CHECK(parts == Approx(whole).epsilon(1e-6));
 }

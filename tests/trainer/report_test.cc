@@ -44,50 +44,21 @@ std::vector<StepRecord> three_steps() {
 
 TEST_CASE("a line says loss, speed, communication and the time to go") {
   std::ostringstream out;
-  Progress progress(out, ProgressStyle::lines, run_record());
-  progress.start();
-  progress.show(three_steps());
+  show_progress(out, run_record(), three_steps());
+  CHECK(headline(run_record()) == "12.3k parameters, ddp on 2 ranks, 100 tokens a step");
   CHECK(
       out.str() ==
-      "12.3k parameters, ddp on 2 ranks, 100 tokens a step\n"
       "step 3/4  loss 1.0000  validation 2.5000  100 tokens/s  communication 12.5 %  0:01 to go\n");
 }
 
-TEST_CASE("a bar stays on its line until the end") {
-  std::ostringstream out;
-  Progress progress(out, ProgressStyle::bar, run_record());
-  auto steps = three_steps();
-  progress.show(steps);
-  CHECK(out.str().find("\rstep 3/4 [##################......]  loss 1.0000") == 0);
-  CHECK(out.str().find('\n') == std::string::npos);
-  steps.push_back({.step = 4, .loss = 0.5});
-  progress.show(steps);
-  CHECK(out.str().back() == '\n');
-}
-
-TEST_CASE("a bar's line fits into a narrow terminal, and into a very narrow one") {
-  for (const std::size_t columns : {100U, 40U}) {
-    std::ostringstream out;
-    Progress progress(out, ProgressStyle::bar, run_record(), columns);
-    progress.show(three_steps());
-    const std::string line = out.str().substr(1, out.str().find('\033') - 1);
-    CHECK(line.size() < columns);
-    CHECK(line.find("step 3/4  loss 1.0000") == 0);
-    CHECK((line.find("0:01 to go") != std::string::npos) == (columns == 100));
-  }
-}
-
 TEST_CASE("the end says where the time and the memory went") {
-  std::ostringstream out;
   Ledger ledger;
   ledger.take(Use::gradients, 3U << 20);
-  Progress progress(out, ProgressStyle::lines, run_record());
-  progress.finish(three_steps(), ledger);
-  CHECK(out.str() ==
+  CHECK(summary(run_record(), three_steps(), ledger) ==
         "\nloss 3.0000 -> 1.0000 in 0:03, 100 tokens/s, 1.0 GFLOP/s\n"
         "time a step, rank 0 (ms):  other 0.00  data 0.00  forward 250.00  backward 500.00  "
         "communication 125.00  optimizer 125.00\n"
-        "memory a rank (MiB):  gradients 3.00  at most 3.00 in all\n");
+        "memory a rank (MiB):  gradients 3.00  at most 3.00 in all");
 }
 
 TEST_CASE("times and counts read well") {

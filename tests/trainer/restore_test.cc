@@ -2,21 +2,18 @@
 #include <algorithm>
 #include <cmath>
 #include <filesystem>
-#include <functional>
-#include <stdexcept>
 
 #include "tests/catch.h"
-#include "tests/support/setting.h"
 #include "tests/tools/rondorun/support/process.h"
 #include "tests/trainer/elastic_rig.h"
-#include "tools/trainer/elastic/elastic.h"
+#include "tools/trainer/elastic/held.h"
 
 namespace {
 
 using namespace rondo;
 using test::elastic_options;
+using test::expect_that;
 using test::losses_alone;
-using test::must;
 using test::must_be;
 using train::Held;
 using train::Offer;
@@ -54,7 +51,7 @@ struct Stages {
 };
 Stages stages_of(const train::Options& options, Communicator& world) {
   std::ostringstream out;
-  train::Run run(options, world, out, 0);
+  train::Run run(options, world, out);
   run.start();
   Stages stages;
   const auto pause = [&](std::size_t step) {
@@ -83,16 +80,16 @@ std::optional<std::size_t> resumed(const train::Options& options, Communicator& 
   const Held& held = stage == '4' ? stages.earlier : stage == '5' ? stages.later : stages.dirty;
   std::ostringstream out;
   Communicator same = world.dup();
-  train::Run run(options, same, out, 0);
+  train::Run run(options, same, out);
   try {
     const auto found = train::restore(run, held, options, same, "died with rank 3", true);
-    must(found.from == (row.stages == "444" ? 4U : 5U), "the newest step");
-    must(run.train(), "trained to the end");
+    expect_that(found.from == (row.stages == "444" ? 4U : 5U), "the newest step");
+    expect_that(run.train(), "trained to the end");
     run.session().check();
     must_be(run.report(), expected);
     return found.step;
   } catch (const train::AgreedError& error) {
-    must(error.message().find("died with rank 3") != std::string::npos, error.message());
+    expect_that(error.message().find("died with rank 3") != std::string::npos, error.message());
     return std::nullopt;
   }
 }
@@ -107,8 +104,8 @@ TEST_CASE("ranks that are a step apart go on from the newest step that is whole"
     test::with_world(3, {}, [&](Communicator& world) {
       const Stages stages = stages_of(options, world);
       for (const Row& row : strategy.shards_state ? sharded : replicated)
-        must(resumed(options, world, stages, row, expected) == row.step,
-             std::string(strategy.name) + " from " + row.stages);
+        expect_that(resumed(options, world, stages, row, expected) == row.step,
+                    std::string(strategy.name) + " from " + row.stages);
     });
   }
 }
@@ -121,62 +118,8 @@ TEST_CASE("where no step is whole, the newest checkpoint is") {
     test::with_world(3, {}, [&](Communicator& world) {
       const Stages stages = stages_of(options, world);
       const auto step = resumed(options, world, stages, {"ddd", {}}, expected);
-      must(step == 3U, "the checkpoint's step");
+      expect_that(step == 3U, "the checkpoint's step");
     });
-  }
-}
-
-/// Runs an elastic training on threads. A rank that `leaves` throws: it ends, as if it had died.
-struct Left : std::runtime_error {
-  Left() : std::runtime_error("it leaves") {}
-};
-void run_on_threads(int ranks, const train::Options& options, std::string& said,
-                    const std::function<bool(int rank, std::size_t step)>& leaves,
-                    const std::vector<test::Loss>& expected) {
-  std::vector<Communicator> worlds = Communicator::from_threads(ranks);
-  std::vector<std::ostringstream> outs(static_cast<std::size_t>(ranks));
-  test::on_all_ranks(ranks, [&](int rank) {
-    Communicator& world = worlds[static_cast<std::size_t>(rank)];
-    try {
-      train::Elastic elastic(options, world, outs[static_cast<std::size_t>(rank)], 0,
-                             [&](std::size_t step) {
-                               if (leaves(rank, step)) throw Left();
-                             });
-      must_be(elastic.run(), expected);
-    } catch (const Left&) {
-      world.abort("it leaves");
-      world = Communicator();
-    }
-  });
-  for (const auto& out : outs) said += out.str();
-}
-
-TEST_CASE("whichever rank leaves, the first one too, the others go on, and so does the log") {
-  const auto expected = losses_alone();
-  const auto leavers = GENERATE(std::pair{0, 1}, std::pair{0, 3}, std::pair{2, 0}, std::pair{3, 2});
-  for (const auto& strategy : train::strategies()) {
-    for (const std::string ending : {"csv", "json"}) {
-      const test::TemporaryFolder scratch;
-      auto options = elastic_options(std::string(strategy.name), scratch / "checkpoints");
-      options.progress = "lines";
-      options.log = scratch / ("log." + ending);
-      std::string said;
-      run_on_threads(
-          4, options, said,
-          [&](int rank, std::size_t step) {
-            return (rank == leavers.first && step == 7) || (rank == leavers.second && step == 13);
-          },
-          expected);
-      INFO(strategy.name << "\n" << said);
-      CHECK_THAT(said, Catch::Contains("rank " + std::to_string(leavers.first) + " of 4 died"));
-      CHECK_THAT(said, Catch::Contains("2 ranks go on from step"));
-      const std::string log = test::read_file(options.log);
-      const std::string row = ending == "csv" ? "\n20," : "{\"step\":20,";
-      CHECK(std::ranges::count(log, '\n') ==
-            (ending == "csv" ? 21 : std::ranges::count(log, '\n')));
-      CHECK(log.find(row) != std::string::npos);
-      CHECK(log.find(row) == log.rfind(row));
-    }
   }
 }
 

@@ -92,7 +92,7 @@ TEST_CASE("what cannot be trained is refused on every rank together, in the same
            {[](O& o) { o.batch = o.accumulate = 2; },
             "is too small for 3 ranks with 2 micro-steps"},
            {[](O& o) { o.batch = 100'000; }, "samples, less than a global batch of 100000"},
-           {[](O& o) { o.memory_limit = 300'000; }, "the limit is 0.29 MiB"},
+           {[](O& o) { o.memory_limit = 300'000; }, "the limit is 293 KiB"},
            {[](O& o) { o.rate.peak = infinity; }, "is not a number"},
            {[](O& o) { o.strategy.kind = "magic"; }, "there is no strategy 'magic'"},
            {[](O& o) { o.strategy = {.wire = Precision::bf16, .top_k = 0.5}; },

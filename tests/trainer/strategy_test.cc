@@ -1,27 +1,57 @@
 // Every strategy has one model and one norm on all ranks, in every type. formulas_test.cc counts what
 // it sends, whole_run_test.cc compares its losses.
-#include <algorithm>
 #include <atomic>
+#include <cmath>
 #include <cstring>
-#include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "tests/catch.h"
-#include "tests/trainer/rig.h"
+#include "tests/trainer/bare.h"
+#include "tests/trainer/train.h"
+#include "tools/trainer/session.h"
 
 namespace {
 
 using namespace rondo::train;
 using rondo::Communicator;
+using rondo::test::expect_that;
 namespace test = rondo::test;
+
+rondo::train::Options options_of(const StrategyOptions& strategy) {
+  auto options = test::small_gpt_options();
+  options.optimizer = {.kind = "sgd"};
+  options.strategy = strategy;
+  return options;
+}
+
+/// Runs body(world, session) on every rank.
+template <class Body>
+void train_on(int ranks, const rondo::train::Options& options, Body body) {
+  test::on_world(ranks, [&](Communicator& world) {
+    Session session(options, world);
+    body(world, session);
+  });
+}
+
+/// The whole model, as this rank sees it.
+std::vector<std::byte> replica_of(Session& session) {
+  std::vector<std::byte> all;
+  for (std::size_t unit = 0; unit < session.layout().units().size(); ++unit) {
+    const auto bytes = session.strategy().replica(unit);
+    all.insert(all.end(), bytes.begin(), bytes.end());
+  }
+  return all;
+}
 
 TEST_CASE("without overlap not a bit is different") {
   for (const StrategyInfo& row : strategies()) {
-    Setup setup{.strategy = {.kind = std::string(row.name), .bucket_bytes = 2000}};
-    const auto overlapped = losses_of(3, setup, 5);
-    setup.strategy.overlap = false;
-    CHECK(losses_of(3, setup, 5) == overlapped);
+    auto options = options_of({.kind = std::string(row.name), .bucket_bytes = 2000});
+    options.steps = 5;
+    const auto overlapped = test::losses_of(3, options);
+    options.strategy.overlap = false;
+    CHECK(test::losses_of(3, options) == overlapped);
   }
 }
 
@@ -31,15 +61,15 @@ bool waits_for_started_calls(const StrategyOptions& strategy) {
   std::atomic<bool> entered{false};
   bool waited = false;
   test::with_world(2, {}, [&](Communicator& world) {
-    auto rig = std::make_unique<Rig>(world, Setup{.strategy = strategy});
-    const std::size_t last = rig->layout().units().size() - 1;
+    std::optional<Session> session(std::in_place, options_of(strategy), world);
+    const std::size_t last = session->layout().units().size() - 1;
     // Release: partner of rank 0's acquire below.
     if (world.rank() == 1) entered.store(true, std::memory_order_release);
-    rig->strategy().begin_step();
-    rig->strategy().begin_micro_step(true);
-    rig->strategy().before_backward(last);
-    rig->strategy().after_backward(last);
-    rig.reset();
+    session->strategy().begin_step();
+    session->strategy().begin_micro_step(true);
+    session->strategy().before_backward(last);
+    session->strategy().after_backward(last);
+    session.reset();
     if (world.rank() == 0) waited = entered.load(std::memory_order_acquire);
   });
   return waited;
@@ -58,19 +88,17 @@ TEST_CASE("gradients do not go while a call that was started still reads them") 
 TEST_CASE("all ranks compute with the same parameters, bit for bit") {
   for (const StrategyInfo& row : strategies()) {
     for (const auto precision : {Precision::float32, Precision::bf16, Precision::fp16}) {
-      Setup setup{.strategy = {.kind = std::string(row.name),
-                               .bucket_bytes = 2000,
-                               .precision = precision,
-                               .wire = precision}};
-      setup.model.precision = precision;
+      const auto options = options_of({.kind = std::string(row.name),
+                                       .bucket_bytes = 2000,
+                                       .precision = precision,
+                                       .wire = precision});
       std::vector<std::vector<std::byte>> seen(3);
-      train_on(3, setup, [&](Communicator& world, Rig& rig) {
-        for (int i = 0; i < 3; ++i) rig.step();
+      train_on(3, options, [&](Communicator& world, Session& session) {
+        for (int i = 0; i < 3; ++i) session.step();
         auto& own = seen[static_cast<std::size_t>(world.rank())];
-        own = rig.replica();
-        rondo::test::expect_that(own.size() == rig.layout().size() * info(precision).bytes,
-                                 "the parameters' size");
-        rig.step();  // as if nobody had looked
+        own = replica_of(session);
+        expect_that(own.size() == session.layout().size() * info(precision).bytes, "their size");
+        session.step();  // as if nobody had looked
       });
       CHECK(seen[0] == seen[1]);
       CHECK(seen[0] == seen[2]);
@@ -80,33 +108,30 @@ TEST_CASE("all ranks compute with the same parameters, bit for bit") {
 
 TEST_CASE("a step without a finite gradient is skipped on every rank, and changes nothing") {
   for (const StrategyInfo& row : strategies()) {
-    Setup setup{.strategy = {.kind = std::string(row.name),
-                             .precision = Precision::fp16,
-                             .wire = Precision::fp16}};
-    setup.model.precision = Precision::fp16;
-    setup.loss_scale = 1e9;
-    train_on(2, setup, [&](Communicator&, Rig& rig) {
-      const auto before = rig.replica();
-      rig.step();
-      rondo::test::expect_that(rig.outcome.skipped, "the step is skipped");
-      rondo::test::expect_that(rig.replica() == before, "nothing has changed");
+    auto options = options_of(
+        {.kind = std::string(row.name), .precision = Precision::fp16, .wire = Precision::fp16});
+    options.loss_scale = 1e9;
+    train_on(2, options, [&](Communicator&, Session& session) {
+      const auto before = replica_of(session);
+      expect_that(session.step().skipped, "the step is skipped");
+      expect_that(replica_of(session) == before, "nothing has changed");
     });
   }
 }
 
-/// How far a first step moves the model on three ranks, and the norm of its gradient.
+/// How far a first step moves the model, and the norm of its gradient.
 struct Move {
   double length = 0;
   double norm = 0;
 };
-Move first_move(const Setup& setup, int ranks) {
+Move first_move(const rondo::train::Options& options, int ranks) {
   Move move;
-  train_on(ranks, setup, [&](Communicator& world, Rig& rig) {
-    const auto before = rig.replica();
-    rig.step();
-    const auto after = rig.replica();
+  train_on(ranks, options, [&](Communicator& world, Session& session) {
+    const auto before = replica_of(session);
+    const double norm = session.step().norm;
+    const auto after = replica_of(session);
     if (world.rank() != 0) return;
-    move.norm = rig.outcome.norm;
+    move.norm = norm;
     for (std::size_t at = 0; at < before.size(); at += sizeof(float)) {
       float from = 0;
       float to = 0;
@@ -120,18 +145,20 @@ Move first_move(const Setup& setup, int ranks) {
 }
 
 TEST_CASE("the global norm is one rank's, and clipping bounds the step") {
-  Setup setup{.optimizer = {.kind = "sgd", .momentum = 0, .weight_decay = 0}};
-  setup.strategy.kind = "ddp";
-  const Move free = first_move(setup, 1);
+  auto options = options_of({});
+  options.optimizer = {.kind = "sgd", .momentum = 0, .weight_decay = 0};
+  options.rate = {.peak = 0.05, .floor = 0.05};
+  options.clip = 0;
+  const Move free = first_move(options, 1);
   REQUIRE(free.norm > 0.1);
-  CHECK(free.length == Approx(setup.rate * free.norm).epsilon(1e-3));
-  setup.clip = free.norm / 4;
+  CHECK(free.length == Approx(options.rate.peak * free.norm).epsilon(1e-3));
+  options.clip = free.norm / 4;
   for (const StrategyInfo& row : strategies()) {
-    setup.strategy.kind = row.name;
+    options.strategy.kind = row.name;
     for (const int ranks : {1, 3}) {
-      const Move clipped = first_move(setup, ranks);
+      const Move clipped = first_move(options, ranks);
       CHECK(clipped.norm == Approx(free.norm).epsilon(1e-5));
-      CHECK(clipped.length == Approx(setup.rate * setup.clip).epsilon(1e-3));
+      CHECK(clipped.length == Approx(options.rate.peak * options.clip).epsilon(1e-3));
     }
   }
 }
@@ -148,33 +175,22 @@ class WithoutGathers final : public Machine {
 TEST_CASE("a strategy knows when an error has ended a step between two shards") {
   const WithoutGathers machine;
   for (const std::string kind : {"zero1", "zero2"}) {
-    Setup setup{.strategy = {.kind = kind, .bucket_bytes = 2000, .overlap = false}};
-    train_on(2, setup, [&](Communicator&, Rig& rig) {
-      rig.step();
-      rondo::test::expect_that(rig.strategy().is_whole(), "a step is complete");
-      rig.ledger.take_from(machine);
+    test::with_world(2, {}, [&](Communicator& world) {
+      Bare bare(world, {.outputs = 11, .inputs = 6, .layers = 3, .heads = 2, .width = 8},
+                {.kind = kind, .bucket_bytes = 2000, .overlap = false});
+      bare.strategy.begin_step();
+      bare.strategy.step({});
+      expect_that(bare.strategy.is_whole(), "a step is complete");
+      bare.ledger.take_from(machine);
       try {
-        rig.step();
+        bare.strategy.step({});
       } catch (const rondo::Error& error) {
-        rondo::test::expect_that(!rig.strategy().is_whole(), "a step is not complete");
+        expect_that(!bare.strategy.is_whole(), "a step is not complete");
         return;
       }
-      rondo::test::expect_that(false, "the step fails");
+      expect_that(false, "the step fails");
     });
   }
-}
-
-TEST_CASE("options that only ddp has are refused in words") {
-  for (const std::string kind : {"zero1", "zero2", "zero3", "zero4"}) {
-    Setup setup{.strategy = {.kind = kind, .top_k = 0.1}};
-    CHECK_THROWS_AS(losses_of(1, setup, 1), rondo::Error);
-    setup.strategy = {.kind = kind, .quantized = true};
-    CHECK_THROWS_AS(losses_of(1, setup, 1), rondo::Error);
-    setup.strategy = {.kind = kind, .wire = Precision::bf16};
-    CHECK_THROWS_AS(losses_of(1, setup, 1), rondo::Error);
-  }
-  const Setup setup{.strategy = {.kind = "zero1", .sync_every_micro_step = true}};
-  CHECK_THROWS_AS(losses_of(1, setup, 1), rondo::Error);
 }
 
 }  // namespace

@@ -4,7 +4,6 @@
 #include <concepts>
 #include <exception>
 #include <sstream>
-#include <stdexcept>
 #include <string>
 #include <vector>
 
@@ -48,11 +47,6 @@ void on_world(int ranks, Body&& body) {
   });
 }
 
-/// Throws unless `holds`. For ranks that are threads, in which Catch's assertions must not be used.
-inline void must(bool holds, const std::string& what) {
-  if (!holds) throw std::runtime_error("does not hold: " + what);
-}
-
 /// Rank 0's records and output.
 struct Trained {
   std::vector<train::StepRecord> steps{};
@@ -62,7 +56,7 @@ inline Trained train_on(int ranks, const train::Options& options) {
   Trained trained;
   on_world(ranks, [&](Communicator& world) {
     std::ostringstream out;
-    auto steps = train::run(options, world, out, 0);
+    auto steps = train::run(options, world, out);
     if (world.rank() == 0) trained = {std::move(steps), out.str()};
   });
   return trained;
@@ -89,7 +83,7 @@ std::string refusal(int ranks, Body&& body) {
 inline std::string refusal(int ranks, const train::Options& options) {
   return refusal(ranks, [&](Communicator& world) {
     std::ostringstream out;
-    train::run(options, world, out, 0);
+    train::run(options, world, out);
   });
 }
 

@@ -31,10 +31,7 @@ void agree(Communicator& world, const std::exception_ptr& failure) {
   if (first == world.size()) return;
   std::string words;
   if (first == world.rank()) words = words_of(failure);
-  std::uint64_t size = words.size();
-  world.broadcast(size, first);
-  words.resize(size);
-  world.broadcast(words.data(), words.data(), words.size(), DataType::uint8, first);
+  broadcast_whole(world, words, first);
   std::istringstream parts(words);
   std::string code, message, remedy;
   for (std::string* const part : {&code, &message, &remedy}) std::getline(parts, *part, '\0');

@@ -33,6 +33,15 @@ void together(Communicator& world, Local local) {
   agree(world, failure);
 }
 
+/// Collective: the vector or text of `root`, on every rank.
+template <class Values>
+void broadcast_whole(Communicator& world, Values& values, int root) {
+  std::uint64_t count = values.size();
+  world.broadcast(count, root);
+  values.resize(count);
+  world.broadcast(values.data(), values.data(), count * sizeof(values[0]), DataType::uint8, root);
+}
+
 /// Collective. Throws AgreedError unless `value` is the same on all ranks. `what` names it in the
 /// error.
 void require_equal(Communicator& world, std::uint64_t value, const std::string& what);

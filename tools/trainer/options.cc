@@ -20,9 +20,6 @@ struct Concern {
   const char* words = "";
 };
 
-template <class T>
-using Names = std::vector<std::pair<std::string, T>>;
-
 /// Adds each option to a command line, and knows its value by its name.
 class Reader {
  public:
@@ -60,25 +57,18 @@ class Reader {
              name, [&field, given] { field = given; }, help),
          [&field, given] { return Json(field == given); });
   }
-  template <class T>
-  void named(const std::string& name, T& field, const std::string& help, const Names<T>& names,
-             const Concern& concern = {}) {
+  void precision(const std::string& name, Precision& field, const std::string& help,
+                 const Concern& concern = {}) {
     std::vector<std::string> words;
-    for (const auto& row : names) words.push_back(row.first);
-    const auto set = [&field, names](const std::string& word) {
-      for (const auto& [text, value] : names) {
-        if (text == word) field = value;
-      }
+    for (const PrecisionInfo& row : precisions) words.emplace_back(row.name);
+    const auto set = [&field](const std::string& word) {
+      for (const PrecisionInfo& row : precisions)
+        if (row.name == word) field = row.precision;
     };
-    const auto get = [&field, names] {
-      for (const auto& [text, value] : names) {
-        if (value == field) return Json(text);
-      }
-      return Json("");
-    };
-    note(concern, group_->add_option_function<std::string>(name, set, help), get)
+    note(concern, group_->add_option_function<std::string>(name, set, help),
+         [&field] { return Json(info(field).name); })
         ->type_name("TYPE")
-        ->default_str(get().template get<std::string>())
+        ->default_str(std::string(info(field).name))
         ->check(CLI::IsMember(words));
   }
   void mebibytes(const std::string& name, std::size_t& bytes, const std::string& help,
@@ -135,9 +125,6 @@ class Reader {
   std::vector<std::pair<CLI::Option*, Concern>> concerns_{};
   std::vector<std::pair<CLI::Option*, std::function<Json()>>> values_{};
 };
-
-const Names<Precision> types{
-    {"float32", Precision::float32}, {"bf16", Precision::bf16}, {"fp16", Precision::fp16}};
 
 std::string summaries() {
   std::string text;
@@ -201,16 +188,16 @@ void list_sharing(Options& o, Reader& list) {
              "works only with --strategy ddp and --accumulate 2 or more"});
   list.flag("--no-overlap", strategy.overlap, false,
             "Communicate after the backward pass, not during it");
-  list.named("--precision", strategy.precision,
-             "Type in which to compute and send; bf16 and fp16 keep float32 master weights, "
-             "fp16 has a dynamic loss scale",
-             types);
-  list.named("--wire", strategy.wire,
-             "Type in which to send float32 gradients; default: that of --precision", types,
-             {[](const Options& all) {
-                return all.strategy.kind == "ddp" || all.strategy.wire == all.strategy.precision;
-              },
-              "works only with --strategy ddp: the others send the type that they compute in"});
+  list.precision("--precision", strategy.precision,
+                 "Type in which to compute and send; bf16 and fp16 keep float32 master weights, "
+                 "fp16 has a dynamic loss scale");
+  list.precision("--wire", strategy.wire,
+                 "Type in which to send float32 gradients; default: that of --precision",
+                 {[](const Options& all) {
+                    return all.strategy.kind == "ddp" ||
+                           all.strategy.wire == all.strategy.precision;
+                  },
+                  "works only with --strategy ddp: the others send the type that they compute in"});
   list.value("--loss-scale", o.loss_scale, "fp16: the first loss scale",
              {[](const Options& all) { return all.strategy.precision == Precision::fp16; },
               "works only with --precision fp16"});
@@ -276,11 +263,10 @@ void list_reports(Options& o, Reader& list) {
             "At the end, compare each textbook formula (bytes, messages, memory, overlap,\n"
             "speed-up) with the measurement; fail where counts differ. Calls go round rings, or\n"
             "as RONDO_ALGORITHM says; --validate-every and --check-every are off");
-  list.named("--formulas", o.formulas,
+  list.value("--formulas", o.formulas,
              "At the end, show formulas beside measurements. brief: bytes, messages and memory; "
              "full: also time, overlap, speed-up and bandwidth (as with --validate)",
-             Names<Formulas>{
-                 {"none", Formulas::none}, {"brief", Formulas::brief}, {"full", Formulas::full}});
+             {}, {"none", "brief", "full"});
   list.value("--sample", o.sample, "How many characters to write at the end");
   list.value("--prompt", o.prompt, "The text that they continue; default: a new line", writes);
   list.value("--temperature", o.temperature, "How freely they are drawn; low: the likeliest ones",
@@ -307,16 +293,15 @@ void list_output(Options& o, Reader& list) {
              "Profile from `rondo calibrate --output FILE`: shows what the link carries beside "
              "busbw",
              {[](const Options& all) {
-                return all.device == "cpu" && (all.validate || all.formulas == Formulas::full);
+                return all.device == "cpu" && (all.validate || all.formulas == "full");
               },
               "works only with --validate or --formulas full, and with --device cpu"});
   list.value("--log", o.log,
              "FILE.csv or FILE.json: one row per step; a resumed run continues the file");
   list.value("--plot", o.plot, "FILE.svg: draw the loss and where the time went");
   list.value("--progress", o.progress,
-             "auto: a bar on a terminal, lines elsewhere; none: print only what other options ask "
-             "for, such as --formulas full",
-             {}, {"auto", "bar", "lines", "none"});
+             "none: print only what other options ask for, such as --formulas full", {},
+             {"lines", "none"});
 }
 
 void demand(bool holds, const char* option, const char* words) {
@@ -334,7 +319,7 @@ void finish(const Reader& reader, Options& options) {
   if (!reader.given("--minimum-rate")) options.rate.floor = options.rate.peak / 10;
   options.rate.steps = options.steps;
   options.checkpoint.resume |= options.checkpoint.older;
-  if (options.validate) options.formulas = Formulas::full;
+  if (options.validate) options.formulas = "full";
   demand(strategy.bucket_bytes > 0, "--bucket-mb", "must be above 0, as in --bucket-mb 25");
   demand(options.steps > 0, "--steps", "must be at least 1");
   demand(options.checkpoint.keep > 0, "--checkpoint-keep", "must be at least 1");

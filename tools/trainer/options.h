@@ -10,13 +10,6 @@
 
 namespace rondo::train {
 
-/// How much of a run is compared with formulas.
-enum class Formulas : unsigned char {
-  none,
-  brief,  ///< bytes, messages and memory: costs nothing
-  full,   ///< also time, overlap, speed-up, bandwidth: times communication alone at the end
-};
-
 /// Equal on every rank. Counts of samples are of the global batch. options.cc says more about each.
 struct Options {
   ModelOptions model{};  ///< inputs and outputs come from the text
@@ -46,14 +39,14 @@ struct Options {
   bool join = false;     ///< this process joins a training that runs; differs between ranks
   /// Every formula, and nothing that would disturb the measurement. Calls go round rings.
   bool validate = false;
-  Formulas formulas = Formulas::brief;  ///< shown at the end; validate: full
-  std::string profile{};                ///< from `rondo calibrate`: what the link can carry
-  std::string log{};                    ///< .csv or .json
-  std::string plot{};                   ///< .svg
+  std::string formulas = "brief";  ///< shown at the end: none, brief or full
+  std::string profile{};           ///< from `rondo calibrate`: what the link can carry
+  std::string log{};               ///< .csv or .json
+  std::string plot{};              ///< .svg
   std::size_t sample = 0;
   std::string prompt{};  ///< empty: start with a new line
   double temperature = 0.5;
-  std::string progress = "auto";  ///< auto, bar, lines or none
+  std::string progress = "lines";  ///< or none
 };
 
 /// Every setting that must be equal on all ranks, by name, as JSON. Logs record it.

@@ -1,22 +1,16 @@
 #include "tools/trainer/run.h"
 
-#include <iostream>
 #include <utility>
 
 #include "tools/trainer/agreement.h"
 #include "tools/trainer/elastic/elastic.h"
-#include "tools/trainer/report/evidence.h"
+#include "tools/trainer/report/progress.h"
+#include "tools/trainer/report/validation.h"
 
 namespace rondo::train {
 namespace {
 
 constexpr std::size_t validation_samples = 256;
-
-ProgressStyle style_of(const Options& options, bool terminal, int rank) {
-  if (rank != 0 || options.progress == "none") return ProgressStyle::none;
-  if (options.progress == "auto") return terminal ? ProgressStyle::bar : ProgressStyle::lines;
-  return options.progress == "bar" ? ProgressStyle::bar : ProgressStyle::lines;
-}
 
 bool due(std::size_t step, std::size_t every, std::size_t steps) {
   return every > 0 && (step % every == 0 || step == steps);
@@ -24,24 +18,28 @@ bool due(std::size_t step, std::size_t every, std::size_t steps) {
 
 }  // namespace
 
-Run::Run(const Options& options, Communicator& world, std::ostream& out, std::size_t columns)
+Run::Run(const Options& options, Communicator& world, std::ostream& out)
     : options_(options),
       world_(world),
-      out_(out),
       first_(world.rank() == 0),
+      asked_(first_ ? out : silence_),
+      out_(options.progress == "none" ? silence_ : asked_),
       session_(options, world),
       record_(session_.run_record()),
-      checkpoints_(session_.checkpoints()),
-      progress_(out, style_of(options, columns > 0, world.rank()), record_, columns) {}
+      checkpoints_(session_.checkpoints()) {}
+
+void Run::say(const std::string& text) {
+  if (!text.empty()) out_ << text << std::endl;
+}
 
 void Run::start() {
   if (saves()) {
     const auto found = checkpoints_.start();
     if (found.position) session_.set_position(*found.position);
-    if (speaks() && !found.words.empty()) out_ << found.words << std::endl;
+    say(found.words);
   }
   open(session_.position().step);
-  progress_.start();
+  say(headline(record_));
 }
 
 void Run::go_on(std::vector<StepRecord> steps, bool unfinished) {
@@ -66,33 +64,14 @@ void Run::open(std::size_t resumed) {
 }
 
 bool Run::train(const std::function<bool()>& asked) {
-  try {
-    if (std::exchange(unfinished_, false)) finish_step();
-    while (session_.position().step < options_.steps) {
-      steps_.push_back(session_.step(asked && asked()));
-      finish_step();
-      progress_.show(steps_);
-      if (session_.asked() && session_.position().step < options_.steps) return false;
-    }
-  } catch (const AgreedError&) {  // what was learnt until here is worth a look
-    plot_or_say();
-    throw;
+  if (std::exchange(unfinished_, false)) finish_step();
+  while (session_.position().step < options_.steps) {
+    steps_.push_back(session_.step(asked && asked()));
+    finish_step();
+    show_progress(out_, record_, steps_);
+    if (session_.asked() && session_.position().step < options_.steps) return false;
   }
   return true;
-}
-
-void Run::plot() const {
-  if (first_ && !options_.plot.empty() && !steps_.empty())
-    replace_file(options_.plot, plot_svg(record_, steps_));
-}
-
-/// An error of the plot must not hide why the training ended.
-void Run::plot_or_say() const {
-  try {
-    plot();
-  } catch (const Error& error) {
-    std::cerr << error.what() << std::endl;
-  }
 }
 
 void Run::finish_step() {
@@ -108,50 +87,47 @@ void Run::finish_step() {
 }
 
 std::vector<StepRecord> Run::report() {
-  progress_.finish(steps_, session_.memory());
+  say(summary(record_, steps_, session_.memory()));
   const auto proved = prove();
   if (options_.sample > 0) {
     const auto text = session_.write(options_.prompt, options_.sample, options_.temperature);
-    if (first_) out_ << "\n" << options_.prompt << text << std::endl;
+    asked_ << "\n" << options_.prompt << text << std::endl;
   }
   together(world_, [&] {
-    plot();
+    if (first_ && !options_.plot.empty() && !steps_.empty())
+      replace_file(options_.plot, plot_svg(record_, steps_));
     log_->finish();
   });
-  if (speaks() && !steps_.empty()) say_where();
+  if (!steps_.empty()) say_where();
   if (options_.validate) demand_within(proved);
   return std::move(steps_);
 }
 
-std::vector<StepRecord> Run::own_steps() const {
-  return {steps_.begin() + static_cast<std::ptrdiff_t>(earlier_), steps_.end()};
-}
-
 /// Formulas hold for a number of ranks, so only these ranks' steps count.
 std::vector<ValidationRow> Run::prove() {
-  const auto steps = own_steps();
-  if (options_.formulas == Formulas::none || steps.empty()) return {};
-  const bool asked = options_.validate || options_.formulas == Formulas::full;
-  const bool says = speaks() || (first_ && asked);
+  const std::vector<StepRecord> steps(steps_.begin() + static_cast<std::ptrdiff_t>(earlier_),
+                                      steps_.end());
+  if (options_.formulas == "none" || steps.empty()) return {};
+  const bool asked = options_.validate || options_.formulas == "full";
+  std::ostream& out = asked ? asked_ : out_;
   if (options_.strategy.compresses()) {
-    if (says) out_ << "formulas: there is none for --compress" << std::endl;
+    out << "formulas: there is none for --compress" << std::endl;
     return {};
   }
   if (is_asynchronous(options_.strategy)) {
-    const std::string words = session_.staleness_words();
-    if (says) out_ << words << std::endl;
+    out << session_.staleness_words() << std::endl;
     return {};
   }
   Evidence evidence = evidence_of(session_, world_, options_, steps);
   evidence.link = link_;
   auto rows = validation_rows(evidence);
-  if (says) out_ << validation_text(evidence) << std::flush;
+  out << validation_text(evidence) << std::flush;
   if (first_) log_->add_formulas(rows);
   return rows;
 }
 
 /// "log FILE, plot FILE, checkpoints DIR".
-void Run::say_where() const {
+void Run::say_where() {
   std::string text;
   const auto add = [&](const std::string& what, const std::string& path) {
     if (!path.empty()) text += (text.empty() ? "\n" : ", ") + what + " " + path;
@@ -159,13 +135,12 @@ void Run::say_where() const {
   add("log", options_.log);
   add("plot", options_.plot);
   add("checkpoints", options_.checkpoint.folder);
-  if (!text.empty()) out_ << text << std::endl;
+  say(text);
 }
 
-std::vector<StepRecord> run(const Options& options, Communicator& world, std::ostream& out,
-                            std::size_t columns) {
-  if (options.elastic) return Elastic(options, world, out, columns).run();
-  Run whole(options, world, out, columns);
+std::vector<StepRecord> run(const Options& options, Communicator& world, std::ostream& out) {
+  if (options.elastic) return run_elastic(options, world, out);
+  Run whole(options, world, out);
   whole.start();
   whole.train();
   return whole.report();

@@ -39,12 +39,8 @@ Text text_of(const Options& options) {
 }
 
 Session::Session(const Options& options, Communicator& world)
-    : options_(options),
-      world_(world),
-      control_(world.dup()),
-      ledger_(host_machine(), options.memory_limit) {
-  const std::string settings = settings_json(options_);
-  require_equal(control_, fingerprint(std::as_bytes(std::span(settings))), "options");
+    : options_(options), world_(world), control_(world.dup()) {
+  require_equal(control_, fingerprint(settings_json(options_)), "options");
   const bool on_device = options_.device == "gpu";
   Communicator device_world = on_device ? world_.dup() : Communicator();
   together(control_, [&] { look(); });
@@ -287,7 +283,35 @@ Checkpoints Session::checkpoints(Hook hook) {
 }
 
 void Session::check() {
-  beside_steps([&] { check_replicas(control_, workplace(), *strategy_); });
+  std::vector<std::uint64_t> own;
+  std::vector<const Parameter*> parameters;
+  beside_steps([&] {
+    for (std::size_t u = 0; u < layout().units().size(); ++u) {
+      const Unit& unit = layout().unit(u);
+      const auto bytes = strategy_->replica(u);
+      std::vector<std::byte> host(bytes.size());
+      machine().read(bytes.data(), host.data(), bytes.size());
+      const std::size_t element = bytes.size() / unit.size;
+      for (const Parameter& parameter : unit.parameters) {
+        own.push_back(fingerprint(std::span<const std::byte>(host).subspan(
+            parameter.offset * element, parameter.size() * element)));
+        parameters.push_back(&parameter);
+      }
+    }
+  });
+  const auto ranks = static_cast<std::size_t>(world_.size());
+  std::vector<std::uint64_t> all(own.size() * ranks);
+  control_.all_gather(own, all);
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    const std::size_t tensor = i / ranks;
+    const std::size_t rank = i % ranks;
+    if (all[rank * own.size() + tensor] == all[tensor]) continue;
+    throw AgreedError(
+        ErrorCode::internal,
+        "rank " + std::to_string(rank) + " holds other values of " + parameters[tensor]->name +
+            " than rank 0",
+        {.remedy = "report it: ranks that see the same gradients must hold the same parameters"});
+  }
 }
 
 std::string Session::staleness_words() {

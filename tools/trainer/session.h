@@ -27,7 +27,8 @@ class Session {
   bool asked() const { return asked_; }
   /// Mean loss over (at most `samples` of) the validation part.
   double validate(std::size_t samples);
-  /// Throws AgreedError if ranks do not hold the same parameters.
+  /// Throws AgreedError unless all ranks compute with the same parameters, bit for bit. It names the
+  /// first tensor that differs, and the first rank whose copy differs from rank 0's.
   void check();
   /// Of an asynchronous strategy: how old the changes were that ranks took. Collective.
   std::string staleness_words();
@@ -72,7 +73,7 @@ class Session {
   Communicator& world_;                ///< the strategy's traffic and nothing else
   Communicator control_;               ///< losses, agreements, checks
   std::unique_ptr<Machine> device_{};  ///< with --device gpu; outlives what is on it
-  Ledger ledger_;
+  Ledger ledger_{};
   Plan plan_{};
   Stopwatch watch_{};
   Text text_{};

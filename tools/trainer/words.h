@@ -12,4 +12,8 @@ inline void require(bool holds, const std::string& message, const std::string& r
   if (!holds) reject(message, remedy);
 }
 
+inline std::string count_of_ranks(int ranks) {
+  return std::to_string(ranks) + (ranks == 1 ? " rank" : " ranks");
+}
+
 }  // namespace rondo::train

@@ -13,7 +13,6 @@
 #include <utility>
 
 #include "tools/trainer/agreement.h"
-#include "tools/trainer/checkpoint/pieces.h"
 #include "tools/trainer/math/math.h"
 #include "tools/trainer/words.h"
 
@@ -71,8 +70,7 @@ Checkpoints::Checkpoints(CheckpointOptions options, Communicator& control, Strat
     for (const Parameter& parameter : unit.parameters)
       header_.identity.emplace_back(parameter.name, shape_text(parameter));
   }
-  header_.made_by = std::string(strategy.name()) + " on " + std::to_string(control.size()) +
-                    (control.size() == 1 ? " rank" : " ranks");
+  header_.made_by = strategy.name() + " on " + count_of_ranks(control.size());
 }
 
 std::filesystem::path Checkpoints::at(std::size_t step, const char* ending) const {

@@ -1,6 +1,7 @@
 #include "tools/trainer/checkpoint/file.h"
 
 #include <fcntl.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -48,25 +49,14 @@ void remove_beside(const std::filesystem::path& path) {
   std::filesystem::remove(beside(path), ignored);
 }
 
-bool write_beside(const std::filesystem::path& path, std::string_view text, mode_t mode) {
-  remove_beside(path);
-  const UniqueFd file(::open(beside(path).c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode));
-  return file && ::write(file.get(), text.data(), text.size()) == static_cast<ssize_t>(text.size());
-}
-
-[[noreturn]] void cannot_write(const std::filesystem::path& path) {
-  throw Error(ErrorCode::system, "cannot write " + path.string(),
-              {.remedy = "a folder that exists, may be written to and is not full"});
-}
-
 }  // namespace
 
-File::File(const std::filesystem::path& path, int flags, const char* action)
-    : descriptor_(::open(path.c_str(), flags | O_CLOEXEC, 0644)), path_(path) {
+File::File(const std::filesystem::path& path, int flags, const char* action, mode_t mode)
+    : descriptor_(::open(path.c_str(), flags | O_CLOEXEC, mode)), path_(path) {
   if (!descriptor_) file_error(action, path);
 }
 File File::create(const std::filesystem::path& path) {
-  return {path, O_WRONLY | O_CREAT | O_TRUNC, "cannot create"};
+  return {path, O_WRONLY | O_CREAT | O_TRUNC, "cannot create", 0644};
 }
 File File::open(const std::filesystem::path& path) { return {path, O_RDONLY, "cannot open"}; }
 File File::open_to_write(const std::filesystem::path& path) {
@@ -100,10 +90,27 @@ void File::sync() const {
   if (::fsync(descriptor_.get()) != 0) file_error("cannot bring to the disk", path_);
 }
 
-void replace_file(const std::filesystem::path& path, const std::string& text, mode_t mode) {
-  if (write_beside(path, text, mode) && ::rename(beside(path).c_str(), path.c_str()) == 0) return;
+File File::written_beside(const std::filesystem::path& path, const std::string& text, mode_t mode,
+                          bool locked) {
   remove_beside(path);
-  cannot_write(path);
+  try {
+    File file(beside(path), O_WRONLY | O_CREAT | O_EXCL, "cannot create", mode);
+    if (locked) ::flock(file.descriptor_.get(), LOCK_EX | LOCK_NB);
+    file.write_at(0, std::as_bytes(std::span(text)));
+    return file;
+  } catch (const Error&) {
+    remove_beside(path);
+    throw Error(ErrorCode::system, "cannot write " + path.string(),
+                {.remedy = "a folder that exists, may be written to and is not full"});
+  }
+}
+
+File replace_file(const std::filesystem::path& path, const std::string& text, mode_t mode,
+                  bool locked) {
+  File file = File::written_beside(path, text, mode, locked);
+  if (::rename(beside(path).c_str(), path.c_str()) == 0) return file;
+  remove_beside(path);
+  file_error("cannot write", path);
 }
 
 void try_file(const std::filesystem::path& path) {
@@ -112,9 +119,8 @@ void try_file(const std::filesystem::path& path) {
     throw Error(ErrorCode::system, "cannot write " + path.string() + ": it is a folder",
                 {.remedy = "the name of a file in it"});
   }
-  const bool written = write_beside(path, "", 0666);
+  File::written_beside(path, "", 0666, false);
   remove_beside(path);
-  if (!written) cannot_write(path);
 }
 
 std::string read_whole(const std::filesystem::path& path) {

@@ -31,15 +31,21 @@ class File {
   /// Returns when it is on the disk. Of a folder: its list of names.
   void sync() const;
 
+  /// A new file, which replace_file() will call `path`. Throws Error{system}, and leaves nothing.
+  static File written_beside(const std::filesystem::path& path, const std::string& text,
+                             mode_t mode, bool locked);
+
  private:
-  File(const std::filesystem::path& path, int flags, const char* action);
+  File(const std::filesystem::path& path, int flags, const char* action, mode_t mode = 0);
 
   UniqueFd descriptor_;
   std::filesystem::path path_;
 };
 
-/// Writes the file, completely or not at all; who may read it is up to `mode`. Throws Error{system}.
-void replace_file(const std::filesystem::path& path, const std::string& text, mode_t mode = 0666);
+/// Writes the file, completely or not at all; who may read it is up to `mode`. `locked`: by flock(),
+/// as long as what it returns lives, and before anybody can find it. Throws Error{system}.
+File replace_file(const std::filesystem::path& path, const std::string& text, mode_t mode = 0666,
+                  bool locked = false);
 /// Throws Error{system} if replace_file(path) would, as far as that can be known before. An existing
 /// file `path` stays as it is.
 void try_file(const std::filesystem::path& path);

@@ -18,7 +18,7 @@ constexpr std::size_t line_bytes = 16 + 1 + 8 + 1;  ///< "DIGEST BYTES\n"
 constexpr std::size_t header_block = 4096;
 
 std::string digest_text(const std::string& json, std::uint64_t sum) {
-  const std::uint64_t digest = mix(fingerprint(std::as_bytes(std::span(json))), sum);
+  const std::uint64_t digest = mix(fingerprint(json), sum);
   return format("%016llx", static_cast<unsigned long long>(digest));
 }
 

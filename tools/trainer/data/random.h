@@ -8,6 +8,7 @@
 #include <cstring>
 #include <numbers>
 #include <span>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -30,6 +31,10 @@ inline std::uint64_t fingerprint(std::span<const std::byte> bytes) {
     print = mix(print, word);
   }
   return print;
+}
+
+inline std::uint64_t fingerprint(std::string_view text) {
+  return fingerprint(std::as_bytes(std::span(text)));
 }
 
 /// A sequence named by its seed. Its whole state is one number.

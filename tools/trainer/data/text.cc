@@ -22,7 +22,7 @@ Text::Text(const std::string& text, std::size_t block) : block_(block) {
   tokens_.reserve(text.size());
   for (const char character : text) tokens_.push_back(token(character));
   split_ = tokens_.size() - tokens_.size() / 10;
-  print_ = mix(train::fingerprint(std::as_bytes(std::span(text))), block);
+  print_ = mix(train::fingerprint(text), block);
   for (const Part part : {Part::training, Part::validation}) {
     if (samples(part) > 0) continue;
     reject("the text of " + std::to_string(text.size()) + " characters is too short: its " +

@@ -5,7 +5,6 @@
 #include <utility>
 
 #include "tools/trainer/agreement.h"
-#include "tools/trainer/checkpoint/pieces.h"
 
 namespace rondo::train {
 namespace {
@@ -13,15 +12,6 @@ namespace {
 static_assert(std::is_trivially_copyable_v<StepRecord>);
 static_assert(std::is_trivially_copyable_v<Position>);
 static_assert(std::is_trivially_copyable_v<Offer>);
-
-/// Collective: the values of `root`, on every rank.
-template <class Value>
-void broadcast(Communicator& world, std::vector<Value>& values, int root) {
-  std::uint64_t count = values.size();
-  world.broadcast(count, root);
-  values.resize(count);
-  world.broadcast(values.data(), values.data(), count * sizeof(Value), DataType::uint8, root);
-}
 
 /// Collective: everyone's values, in rank order.
 template <class Value>
@@ -116,7 +106,7 @@ std::vector<StepRecord> common_steps(Communicator& world, const Held& held, std:
   world.all_reduce(giver, ReduceOperator::min);
   std::vector<StepRecord> steps = held.steps;
   std::erase_if(steps, [&](const StepRecord& step) { return step.step > last; });
-  broadcast(world, steps, giver);
+  broadcast_whole(world, steps, giver);
   return steps;
 }
 
@@ -170,7 +160,7 @@ Restored restore(Run& run, const Held& held, const Options& options, Communicato
   if (!chosen.empty()) {
     Transfer(session, world, held).run(chosen);
     std::vector<Position> position{held.position};
-    broadcast(world, position, static_cast<int>(chosen.front().rank));
+    broadcast_whole(world, position, static_cast<int>(chosen.front().rank));
     session.set_position(position.front());
   } else if (from == 0) {
     run.start();

@@ -20,7 +20,7 @@ namespace rondo::train {
 /// One rank's part of a training. Owns its values.
 struct Held {
   struct Part {
-    std::uint64_t place = 0;  ///< see checkpoint/pieces.h
+    std::uint64_t place = 0;  ///< see checkpoints.h
     std::vector<float> values{};
   };
   Position position{};

@@ -1,20 +1,17 @@
 #include "tools/trainer/elastic/meeting.h"
 
 #include <fcntl.h>
+#include <sys/file.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include <algorithm>
-#include <cstdio>
 #include <sstream>
 #include <thread>
 #include <vector>
 
-#include "core/base/process_status.h"
 #include "core/base/random_number.h"
-#include "core/base/unique_fd.h"
-#include "tools/trainer/checkpoint/file.h"
-#include "tools/trainer/report/evidence.h"
+#include "core/settings/settings.h"
+#include "core/transport/host.h"
 #include "tools/trainer/words.h"
 
 namespace rondo::train {
@@ -27,11 +24,6 @@ constexpr const char* ticket_ending = ".ticket";
 constexpr std::chrono::milliseconds between_looks{100};
 constexpr std::chrono::milliseconds between_tries{20};
 
-/// Only this user may read it.
-void write_privately(const fs::path& path, const std::string& text) {
-  replace_file(path, text, 0600);
-}
-
 /// The text of a file that this user, and nobody else, could have written.
 std::optional<std::string> read_privately(const fs::path& path) {
   struct stat status {};
@@ -42,6 +34,15 @@ std::optional<std::string> read_privately(const fs::path& path) {
   } catch (const Error&) {  // it has just been removed
     return std::nullopt;
   }
+}
+
+std::string host_name() { return this_host(read_config().host_id).host; }
+
+/// Whether its process has died: it held a lock. Between hosts locks need not be seen.
+bool is_forgotten(const fs::path& request, const std::string& host) {
+  if (host != host_name()) return false;
+  const UniqueFd file(::open(request.c_str(), O_RDONLY | O_CLOEXEC));
+  return file && ::flock(file.get(), LOCK_SH | LOCK_NB) == 0;
 }
 
 void remove_quietly(const fs::path& path) {
@@ -56,61 +57,25 @@ void remove_both(const fs::path& request) {
   remove_quietly(ticket_of(request));
 }
 
-/// Who asks, as its request says.
-struct Applicant {
-  Candidate candidate{};
-  std::uint64_t name_space = 0;
-  int process = 0;
-  std::uint64_t started = 0;
-  std::string host{};
-
-  static Applicant own(const Candidate& candidate) {
-    const auto status = own_status();
-    return {candidate, pid_namespace(), static_cast<int>(::getpid()), status ? status->started : 0,
-            host_name()};
-  }
-  static std::optional<Applicant> parse(const std::string& text) {
-    Applicant one;
-    std::istringstream in(text);
-    in >> one.candidate.settings >> one.candidate.data >> one.name_space >> one.process >>
-        one.started >> std::ws;
-    if (!std::getline(in, one.host)) return std::nullopt;
-    return one;
-  }
-  std::string text() const {
-    std::ostringstream out;
-    out << candidate.settings << " " << candidate.data << " " << name_space << " " << process << " "
-        << started << " " << host << "\n";
-    return out.str();
-  }
-  /// Known only of processes that this one can see.
-  bool is_dead() const {
-    if (host != host_name() || name_space != pid_namespace() || started == 0) return false;
-    const auto status = status_of(process);
-    return !status || status->started != started || status->has_ended();
-  }
-};
-
-std::string hex(const UniqueId& id) {
-  std::string text;
-  for (const char byte : id.bytes) text += format("%02x", static_cast<unsigned char>(byte));
-  return text;
+/// Only this user may read it.
+void answer(const fs::path& request, const std::string& text) {
+  replace_file(ticket_of(request), text, 0600);
 }
 
+/// Nothing: the text is a refusal.
 std::optional<Ticket> read_ticket(const std::string& text) {
   std::istringstream in(text);
   Ticket ticket;
-  std::string digits;
-  in >> ticket.rank >> ticket.ranks >> digits;
-  if (!in || digits.size() != 2 * ticket.id.bytes.size()) return std::nullopt;
-  for (std::size_t i = 0; i < ticket.id.bytes.size(); ++i)
-    ticket.id.bytes[i] = static_cast<char>(std::stoi(digits.substr(2 * i, 2), nullptr, 16));
-  return ticket;
+  in >> ticket.rank >> ticket.ranks;
+  in.get();
+  in.read(ticket.id.bytes.data(), static_cast<std::streamsize>(ticket.id.bytes.size()));
+  return in ? std::optional(ticket) : std::nullopt;
 }
 
-void make_folder(const fs::path& folder) {
+fs::path made_folder(const fs::path& folder) {
   std::error_code ignored;  // what is wrong shows when a file is written
   fs::create_directories(folder, ignored);
+  return folder;
 }
 
 /// In the order of their names. None where the folder cannot be read.
@@ -125,21 +90,19 @@ std::vector<fs::path> files_in(const fs::path& folder, const char* ending) {
 
 }  // namespace
 
-Request::Request(const std::string& folder, const Candidate& candidate) {
-  make_folder(folder);
-  request_ =
-      fs::path(folder) /
-      (format("join-%016llx", static_cast<unsigned long long>(random_number())) + request_ending);
-  ticket_ = ticket_of(request_);
-  write_privately(request_, Applicant::own(candidate).text());
-}
+Request::Request(const std::string& folder, const Candidate& candidate)
+    : request_(made_folder(folder) / ("join-" + std::to_string(random_number()) + request_ending)),
+      file_(replace_file(request_,
+                         std::to_string(candidate.settings) + " " + std::to_string(candidate.data) +
+                             " " + host_name(),
+                         0600, true)) {}
 
 Request::~Request() { remove_both(request_); }
 
 Ticket Request::wait(std::chrono::milliseconds longest) {
   const auto end = std::chrono::steady_clock::now() + longest;
   while (std::chrono::steady_clock::now() < end) {
-    if (const auto text = read_privately(ticket_)) {
+    if (const auto text = read_privately(ticket_of(request_))) {
       remove_both(request_);
       if (const auto ticket = read_ticket(*text)) return *ticket;
       throw Error(ErrorCode::invalid_argument, "the running training refuses this rank: " + *text);
@@ -153,9 +116,8 @@ Ticket Request::wait(std::chrono::milliseconds longest) {
                          "longer RONDO_BOOTSTRAP_TIMEOUT"});
 }
 
-Meeting::Meeting(std::string folder, const Candidate& own) : folder_(std::move(folder)), own_(own) {
-  make_folder(folder_);
-}
+Meeting::Meeting(const std::string& folder, const Candidate& own)
+    : folder_(made_folder(folder)), own_(own) {}
 
 bool Meeting::somebody_waits() {
   const auto now = std::chrono::steady_clock::now();
@@ -170,32 +132,32 @@ void Meeting::look() {
   first_.clear();
   for (const fs::path& path : files_in(folder_, request_ending)) {
     const auto text = read_privately(path);
-    const auto applicant = text ? Applicant::parse(*text) : std::nullopt;
-    if (!applicant) continue;
-    if (applicant->is_dead()) {
+    std::istringstream in(text.value_or(""));
+    Candidate asks;
+    std::string host;
+    in >> asks.settings >> asks.data >> std::ws;
+    if (!std::getline(in, host)) continue;
+    if (is_forgotten(path, host)) {
       remove_both(path);
-    } else if (applicant->candidate.settings != own_.settings) {
+    } else if (asks.settings != own_.settings) {
       answer(path, "it has other options. Try: those of the running training, and --join");
-    } else if (applicant->candidate.data != own_.data) {
+    } else if (asks.data != own_.data) {
       answer(path, "it has other data. Try: the same --data file");
     } else if (first_.empty()) {
       first_ = path;
     }
   }
-  for (const fs::path& path : files_in(folder_, ticket_ending)) {
-    fs::path request = path;
+  for (fs::path path : files_in(folder_, ticket_ending)) {
+    const fs::path ticket = path;
     std::error_code ignored;
-    if (!fs::exists(request.replace_extension(request_ending), ignored)) remove_quietly(path);
+    if (!fs::exists(path.replace_extension(request_ending), ignored)) remove_quietly(ticket);
   }
-}
-
-void Meeting::answer(const fs::path& request, const std::string& text) const {
-  write_privately(ticket_of(request), text);
 }
 
 UniqueId Meeting::invite(int ranks) {
   const UniqueId id = make_unique_id();
-  answer(first_, std::to_string(ranks - 1) + " " + std::to_string(ranks) + " " + hex(id));
+  answer(first_, std::to_string(ranks - 1) + " " + std::to_string(ranks) + " " +
+                     std::string(id.bytes.begin(), id.bytes.end()));
   return id;
 }
 

@@ -1,7 +1,8 @@
 // How a rank that is started later finds a running training: by files in the folder of checkpoints,
 // which all hosts share.
 //
-//   DIR/join-ID.request    a process wants to join; it says what it would train
+//   DIR/join-ID.request    a process wants to join; it says what it would train and where it runs, and
+//                          holds a lock as long as it lives
 //   DIR/join-ID.ticket     rank 0's answer: a unique id, a rank and the number of ranks, or a refusal
 //
 // A unique id carries the secret of its ranks. So only the user may read the files, and both go as
@@ -15,6 +16,7 @@
 #include <string>
 
 #include "rondo/rondo.h"
+#include "tools/trainer/checkpoint/file.h"
 
 namespace rondo::train {
 
@@ -44,13 +46,13 @@ class Request {
 
  private:
   std::filesystem::path request_;
-  std::filesystem::path ticket_;
+  File file_;
 };
 
 /// Rank 0's side.
 class Meeting {
  public:
-  Meeting(std::string folder, const Candidate& own);
+  Meeting(const std::string& folder, const Candidate& own);
 
   /// Whether a process waits. Refuses those that cannot join, and removes what dead ones left. Looks
   /// a few times a second at most. A folder that cannot be read has no requests.
@@ -64,7 +66,6 @@ class Meeting {
 
  private:
   void look();
-  void answer(const std::filesystem::path& request, const std::string& text) const;
 
   std::filesystem::path folder_;
   Candidate own_;

@@ -1,3 +1,5 @@
+#include <cblas.h>
+
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
@@ -22,7 +24,21 @@ Work issue(Communicator& world, const Collection& c) {
   return world.all_gather_async(c.input, c.output, c.count, c.type);
 }
 
+/// By OpenBLAS.
+void multiply_on_host(const Product& p) {
+  const auto order = [](bool transposed) { return transposed ? CblasTrans : CblasNoTrans; };
+  const auto size = [](std::size_t value) { return static_cast<blasint>(value); };
+  for (std::size_t i = 0; i < p.count; ++i) {
+    cblas_sgemm(CblasRowMajor, order(p.a.transposed), order(p.b.transposed), size(p.c.rows),
+                size(p.c.columns), size(p.a.columns), p.scale, p.a.values + i * p.a.step,
+                size(p.a.stride), p.b.values + i * p.b.step, size(p.b.stride), p.keep,
+                p.c.values + i * p.c.step, size(p.c.stride));
+  }
+}
+
 }  // namespace
+
+void set_product_threads(int threads) { openblas_set_num_threads(threads); }
 
 /// What goes through collectives lies where peers reach it directly.
 std::shared_ptr<void> Machine::take(Use use, std::size_t bytes) const {
@@ -49,7 +65,7 @@ CommonMemory Machine::common_memory() const {
     name +=
         std::filesystem::read_symlink("/proc/self/ns/cgroup", ignored).string() + available.group;
   }
-  return {fingerprint(std::as_bytes(std::span(name))), available.bytes};
+  return {fingerprint(name), available.bytes};
 }
 
 void Machine::zero(void* memory, std::size_t bytes) const { std::memset(memory, 0, bytes); }

@@ -99,5 +99,7 @@ class Machine {
 
 /// The CPU with this process's memory. Any thread.
 const Machine& host_machine();
+/// Sets the threads of every product in this process. With a rank on each core, one is enough.
+void set_product_threads(int threads);
 
 }  // namespace rondo::train

@@ -15,7 +15,7 @@ namespace rondo::train {
 #define RONDO_TRAIN_KERNELS(X)                                                       \
   X(repeat) X(add_rows) X(gelu) X(gelu_backward) X(add)                              \
   X(layer_norm) X(layer_norm_rows) X(layer_norm_columns)                             \
-  X(embed) X(embed_tokens) X(embed_positions) X(causal_softmax) X(softmax_backward)  \
+  X(embed) X(embed_tokens) X(causal_softmax) X(softmax_backward)  \
   X(cross_entropy) X(cross_entropy_backward) X(squares) X(sgd) X(adamw)
 // clang-format on
 
@@ -75,11 +75,5 @@ struct Product {
   float keep = 0;
   std::size_t count = 1;
 };
-
-/// By OpenBLAS. Only blas.cc uses its interface.
-void multiply_on_host(const Product& product);
-
-/// Sets the threads of every product in this process. With a rank on each core, one is enough.
-void set_product_threads(int threads);
 
 }  // namespace rondo::train

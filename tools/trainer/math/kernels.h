@@ -178,7 +178,7 @@ RONDO_TRAIN_BOTH inline void layer_norm_rows(const Call& call, const Lanes& lane
   });
 }
 
-/// And for its parameters (output_gradient, input, mean, inverse, gain_gradient, bias_gradient).
+/// And for its gain (output_gradient, input, mean, inverse, gain_gradient).
 template <class Lanes>
 RONDO_TRAIN_BOTH inline void layer_norm_columns(const Call& call, const Lanes& lanes) {
   const float* const outer = at(call, 0);
@@ -186,13 +186,11 @@ RONDO_TRAIN_BOTH inline void layer_norm_columns(const Call& call, const Lanes& l
   const float* const mean = at(call, 2);
   const float* const inverse = at(call, 3);
   const std::size_t width = count(call, 4);
-  const std::size_t rows = count(call, 2);
-  add_to_columns(lanes, rows, width, at(call, 4), [&](std::size_t row, std::size_t column) {
-    const std::size_t i = row * width + column;
-    return outer[i] * ((input[i] - mean[row]) * inverse[row]);
-  });
-  add_to_columns(lanes, rows, width, at(call, 5),
-                 [&](std::size_t row, std::size_t column) { return outer[row * width + column]; });
+  add_to_columns(lanes, count(call, 2), width, at(call, 4),
+                 [&](std::size_t row, std::size_t column) {
+                   const std::size_t i = row * width + column;
+                   return outer[i] * ((input[i] - mean[row]) * inverse[row]);
+                 });
 }
 
 /// embed(tokens, token_table, position_table, output); sizes: columns, width. Output row i =
@@ -225,15 +223,6 @@ RONDO_TRAIN_BOTH inline void embed_tokens(const Call& call, const Lanes& lanes) 
       each_lane(lanes, 0, width, [&](std::size_t i) { sum[i] += outer[i]; });
     }
   });
-}
-
-/// And for the positions (output_gradient, position_gradient); sizes: columns, width.
-template <class Lanes>
-RONDO_TRAIN_BOTH inline void embed_positions(const Call& call, const Lanes& lanes) {
-  const std::size_t sequence = call.sizes[0] * call.sizes[1];  // elements
-  const float* const outer = at(call, 0);
-  add_to_columns(lanes, count(call, 0) / sequence, sequence, at(call, 1),
-                 [&](std::size_t row, std::size_t i) { return outer[row * sequence + i]; });
 }
 
 template <class Lanes>

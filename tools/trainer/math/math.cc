@@ -61,7 +61,8 @@ void Math::layer_norm_backward(In output_gradient, In input, In gain, const Norm
   rows(kept.mean.size(), Kernel::layer_norm_rows, {}, output_gradient, input, gain, kept.mean,
        kept.inverse_deviation, gradients.input_sum);
   elements(gain.size(), Kernel::layer_norm_columns, {}, output_gradient, input, kept.mean,
-           kept.inverse_deviation, gradients.gain, gradients.bias);
+           kept.inverse_deviation, gradients.gain);
+  elements(gain.size(), Kernel::add_rows, {}, output_gradient, gradients.bias);
 }
 
 void Math::embed(std::span<const std::int32_t> tokens, std::size_t columns, In token_table,
@@ -77,8 +78,8 @@ void Math::embed_backward(In output_gradient, std::span<const std::int32_t> toke
   const auto places = places_by_token(tokens, kinds);
   rows(kinds, Kernel::embed_tokens, {columns, width}, output_gradient, machine_.upload(places),
        token_gradient);
-  elements(columns * width, Kernel::embed_positions, {columns, width}, output_gradient,
-           position_gradient);
+  elements(columns * width, Kernel::add_rows, {}, output_gradient,
+           position_gradient.first(columns * width));
 }
 
 double Math::cross_entropy(In scores, std::span<const std::int32_t> targets,

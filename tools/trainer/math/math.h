@@ -38,8 +38,9 @@ struct AttentionShape {
 /// They write gradients of activations, or add to them if the argument's name says `sum`.
 class Math {
  public:
-  /// `machine` outlives it.
-  explicit Math(const Machine& machine) : machine_(machine) {}
+  /// `machine` outlives it. `precision`: of settle(); other types than float32 only on the host.
+  explicit Math(const Machine& machine, Precision precision = Precision::float32)
+      : machine_(machine), precision_(precision) {}
 
   void multiply(const Product& product) const { machine_.multiply(product); }
   /// output (rows x outputs) = input (rows x inputs) * weight^T (outputs x inputs) + bias.
@@ -76,8 +77,8 @@ class Math {
                        std::span<double> losses) const;
   void cross_entropy_backward(Out scores, std::span<const std::int32_t> targets, float scale) const;
   void zero(Out values) const { machine_.zero(values.data(), values.size_bytes()); }
-  /// Rounds every value. Types other than float32 only on the host.
-  void settle(Out values, Precision precision) const { round_to(values, precision); }
+  /// Rounds every value.
+  void settle(Out values) const { round_to(values, precision_); }
 
  private:
   using Sizes = std::initializer_list<std::uint64_t>;
@@ -91,6 +92,7 @@ class Math {
   }
 
   const Machine& machine_;
+  Precision precision_;
 };
 
 }  // namespace rondo::train

@@ -19,11 +19,9 @@ class Ledger {
   /// Arrays of a planning ledger are counted but take no memory. Nothing may read or write them.
   enum class Kind : std::uint8_t { taking, planning };
 
-  /// `limit`: bytes in all; 0: no limit. Arrays lie in the memory of `machine`, which outlives
-  /// them.
-  explicit Ledger(const Machine& machine = host_machine(), std::size_t limit = 0,
-                  Kind kind = Kind::taking)
-      : machine_(&machine), limit_(limit), kind_(kind) {}
+  /// Arrays lie in the memory of `machine`, which outlives them.
+  explicit Ledger(const Machine& machine = host_machine(), Kind kind = Kind::taking)
+      : machine_(&machine), kind_(kind) {}
   Ledger(const Ledger&) = delete;
   Ledger& operator=(const Ledger&) = delete;
 
@@ -31,8 +29,20 @@ class Ledger {
   /// For arrays from now on.
   void take_from(const Machine& machine) { machine_ = &machine; }
   /// Counts the bytes, and has them until the last reference goes; null in a planning ledger.
-  /// Throws Error{out_of_memory} instead of passing the limit; then nothing is counted.
-  std::shared_ptr<void> take(Use use, std::size_t bytes);
+  std::shared_ptr<void> take(Use use, std::size_t bytes) {
+    std::shared_ptr<void> memory;
+    if (kind_ == Kind::taking) memory = machine_->take(use, bytes);
+    void* const begin = memory.get();
+    const auto index = static_cast<std::size_t>(use);
+    total_peak_ = std::max(total_peak_, total_ += bytes);
+    peak_[index] = std::max(peak_[index], held_[index] += bytes);
+    const auto give = [this, index, bytes, memory = std::move(memory)](void*) mutable {
+      memory.reset();
+      held_[index] -= bytes;
+      total_ -= bytes;
+    };
+    return {begin, give};
+  }
 
   std::size_t held(Use use) const { return held_[static_cast<std::size_t>(use)]; }
   std::size_t peak(Use use) const { return peak_[static_cast<std::size_t>(use)]; }
@@ -41,7 +51,6 @@ class Ledger {
 
  private:
   const Machine* machine_;
-  std::size_t limit_;
   Kind kind_;
   std::size_t total_ = 0;
   std::size_t total_peak_ = 0;
@@ -74,6 +83,8 @@ class Array {
   std::size_t size() const { return size_; }
   bool empty() const { return size_ == 0; }
   T& operator[](std::size_t index) { return data()[index]; }
+  T* begin() { return data(); }  // so it is a span where one is wanted
+  T* end() { return data() + size_; }
   std::span<T> span() { return {data(), size_}; }
   std::span<const T> span() const { return {data(), size_}; }
   const Machine& machine() const { return *machine_; }

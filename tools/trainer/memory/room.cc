@@ -16,10 +16,7 @@ constexpr const char* room_remedy =
     "a smaller model or batch, --checkpoint-activations, a strategy that shards (zero3 most), or "
     "fewer ranks a machine";
 
-std::string size_text(std::uint64_t bytes) {
-  const double mebibytes = static_cast<double>(bytes) / 1048576;
-  return mebibytes < 1024 ? format("%.2f MiB", mebibytes) : format("%.2f GiB", mebibytes / 1024);
-}
+std::string size_text(std::uint64_t bytes) { return tool::bytes_text(static_cast<double>(bytes)); }
 
 /// Counts of bytes must not overflow. A training that comes near that is too large for any machine.
 void check_sizes(const ModelOptions& model, std::size_t rows) {
@@ -62,7 +59,7 @@ std::string Plan::words() const {
 Plan plan_of(const Options& options, Communicator& world, std::size_t rows,
              const Machine& machine) {
   check_sizes(options.model, rows);
-  Ledger ledger(machine, 0, Ledger::Kind::planning);
+  Ledger ledger(machine, Ledger::Kind::planning);
   Stopwatch watch;
   Gpt model(options.model, ledger);
   const Optimizer optimizer(options.optimizer, model.layout());
@@ -74,7 +71,7 @@ Plan plan_of(const Options& options, Communicator& world, std::size_t rows,
   for (const Unit& unit : model.layout().units())
     plan.later = std::max(plan.later, unit.size * sizeof(float));
   const auto ranks = static_cast<std::size_t>(world.size());
-  if (options.formulas == Formulas::full && ranks > 1)  // communication alone, at the end
+  if (options.formulas == "full" && ranks > 1)  // communication alone, at the end
     plan.later = std::max(plan.later, (plan.parameters + ranks) * sizeof(float));
   return plan;
 }

@@ -20,7 +20,7 @@ struct Plan {
   std::size_t parameters = 0;                   ///< of the model, in elements
 
   std::size_t total() const;
-  /// "12.50 MiB a rank (parameters 3.08, ...)".
+  /// "12.5 MiB a rank (parameters 3.08 MiB, ...)".
   std::string words() const;
 };
 

@@ -51,43 +51,40 @@ BlockScratch::BlockScratch(Ledger& ledger, const AttentionShape& shape, std::siz
 
 void Block::forward(const BlockView<const float>& p, In input, BlockKept& kept, Out output) const {
   const auto middle = kept.middle.span();
-  math_.layer_norm(input, p.gain1, p.bias1, kept.normal1.span(),
-                   {kept.mean1.span(), kept.inverse1.span()});
-  settle(kept.normal1.span());
-  math_.linear(kept.normal1.span(), p.packing_weight, p.packing_bias, kept.packed.span());
-  settle(kept.packed.span());
-  math_.attention(shape_, kept.packed.span(), kept.weights.span(), kept.mixed.span());
-  settle(kept.mixed.span());
-  math_.linear(kept.mixed.span(), p.projection_weight, p.projection_bias, middle);
+  math_.layer_norm(input, p.gain1, p.bias1, kept.normal1, {kept.mean1, kept.inverse1});
+  math_.settle(kept.normal1);
+  math_.linear(kept.normal1, p.packing_weight, p.packing_bias, kept.packed);
+  math_.settle(kept.packed);
+  math_.attention(shape_, kept.packed, kept.weights, kept.mixed);
+  math_.settle(kept.mixed);
+  math_.linear(kept.mixed, p.projection_weight, p.projection_bias, middle);
   math_.add(input, middle, middle);
-  settle(middle);
-  math_.layer_norm(middle, p.gain2, p.bias2, kept.normal2.span(),
-                   {kept.mean2.span(), kept.inverse2.span()});
-  settle(kept.normal2.span());
-  math_.linear(kept.normal2.span(), p.widening_weight, p.widening_bias, kept.wide.span());
-  settle(kept.wide.span());
-  math_.gelu(kept.wide.span(), kept.active.span());
-  settle(kept.active.span());
-  math_.linear(kept.active.span(), p.narrowing_weight, p.narrowing_bias, output);
+  math_.settle(middle);
+  math_.layer_norm(middle, p.gain2, p.bias2, kept.normal2, {kept.mean2, kept.inverse2});
+  math_.settle(kept.normal2);
+  math_.linear(kept.normal2, p.widening_weight, p.widening_bias, kept.wide);
+  math_.settle(kept.wide);
+  math_.gelu(kept.wide, kept.active);
+  math_.settle(kept.active);
+  math_.linear(kept.active, p.narrowing_weight, p.narrowing_bias, output);
   math_.add(middle, output, output);
-  settle(output);
+  math_.settle(output);
 }
 
 void Block::backward(const BlockView<const float>& p, const BlockView<float>& g, In input,
                      BlockKept& kept, BlockScratch& scratch, Out gradient) const {
   const auto narrow = scratch.narrow.span();
   const auto wide = scratch.wide.span();
-  math_.linear_backward(gradient, kept.active.span(), p.narrowing_weight,
+  math_.linear_backward(gradient, kept.active, p.narrowing_weight,
                         {wide, g.narrowing_weight, g.narrowing_bias});
-  math_.gelu_backward(wide, kept.wide.span(), wide);
-  settle(wide);
-  math_.linear_backward(wide, kept.normal2.span(), p.widening_weight,
+  math_.gelu_backward(wide, kept.wide, wide);
+  math_.settle(wide);
+  math_.linear_backward(wide, kept.normal2, p.widening_weight,
                         {narrow, g.widening_weight, g.widening_bias});
-  settle(narrow);
-  math_.layer_norm_backward(narrow, kept.middle.span(), p.gain2,
-                            {kept.mean2.span(), kept.inverse2.span()},
+  math_.settle(narrow);
+  math_.layer_norm_backward(narrow, kept.middle, p.gain2, {kept.mean2, kept.inverse2},
                             {gradient, g.gain2, g.bias2});
-  settle(gradient);
+  math_.settle(gradient);
   attention_backward(p, g, input, kept, scratch, gradient);
 }
 
@@ -95,18 +92,17 @@ void Block::attention_backward(const BlockView<const float>& p, const BlockView<
                                BlockKept& kept, BlockScratch& scratch, Out gradient) const {
   const auto narrow = scratch.narrow.span();
   const auto packed = scratch.packed.span();
-  math_.linear_backward(gradient, kept.mixed.span(), p.projection_weight,
+  math_.linear_backward(gradient, kept.mixed, p.projection_weight,
                         {narrow, g.projection_weight, g.projection_bias});
-  settle(narrow);
-  math_.attention_backward(shape_, narrow, kept.packed.span(), kept.weights.span(),
-                           scratch.weights.span(), packed);
-  settle(packed);
-  math_.linear_backward(packed, kept.normal1.span(), p.packing_weight,
+  math_.settle(narrow);
+  math_.attention_backward(shape_, narrow, kept.packed, kept.weights, scratch.weights, packed);
+  math_.settle(packed);
+  math_.linear_backward(packed, kept.normal1, p.packing_weight,
                         {narrow, g.packing_weight, g.packing_bias});
-  settle(narrow);
-  math_.layer_norm_backward(narrow, input, p.gain1, {kept.mean1.span(), kept.inverse1.span()},
+  math_.settle(narrow);
+  math_.layer_norm_backward(narrow, input, p.gain1, {kept.mean1, kept.inverse1},
                             {gradient, g.gain1, g.bias1});
-  settle(gradient);
+  math_.settle(gradient);
 }
 
 }  // namespace rondo::train

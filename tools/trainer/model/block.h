@@ -46,12 +46,11 @@ struct BlockScratch {
   Array<float> narrow, wide, packed, weights;
 };
 
-/// The computation; holds no values. Every result is rounded to `precision`.
+/// The computation; holds no values. Every result is rounded as `math` does.
 class Block {
  public:
   /// `math` outlives it.
-  Block(const Math& math, const AttentionShape& shape, Precision precision)
-      : math_(math), shape_(shape), precision_(precision) {}
+  Block(const Math& math, const AttentionShape& shape) : math_(math), shape_(shape) {}
 
   void forward(const BlockView<const float>& parameters, In input, BlockKept& kept,
                Out output) const;
@@ -60,14 +59,12 @@ class Block {
                 In input, BlockKept& kept, BlockScratch& scratch, Out gradient) const;
 
  private:
-  void settle(Out values) const { math_.settle(values, precision_); }
   void attention_backward(const BlockView<const float>& parameters,
                           const BlockView<float>& gradients, In input, BlockKept& kept,
                           BlockScratch& scratch, Out gradient) const;
 
   const Math& math_;
   AttentionShape shape_;
-  Precision precision_;
 };
 
 }  // namespace rondo::train

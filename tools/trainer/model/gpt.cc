@@ -64,7 +64,7 @@ Gpt::Activations::Activations(Ledger& ledger, const ModelOptions& options,
 }
 
 Gpt::Gpt(const ModelOptions& options, Ledger& ledger)
-    : options_(options), ledger_(ledger), math_(ledger.machine()) {
+    : options_(options), ledger_(ledger), math_(ledger.machine(), options.precision) {
   check_model(options);
   layout_ = gpt_layout(options);
 }
@@ -81,26 +81,25 @@ void Gpt::reserve(std::size_t rows, std::size_t columns) {
 double Gpt::forward(const Batch& batch, Strategy& strategy) {
   reserve(batch.rows, batch.columns);
   auto& a = *activations_;
-  const Block block(math_, a.shape, options_.precision);
+  const Block block(math_, a.shape);
   strategy.before_forward(0);
   const RootView<const float> root(strategy.parameters(0), layout_.unit(0));
-  math_.embed(batch.tokens, batch.columns, root.tokens, root.positions, a.streams[0].span());
-  settle(a.streams[0].span());
+  math_.embed(batch.tokens, batch.columns, root.tokens, root.positions, a.streams[0]);
+  math_.settle(a.streams[0]);
   for (std::size_t i = 0; i < options_.layers; ++i) {
     strategy.before_forward(i + 1);
-    block.forward({strategy.parameters(i + 1), layout_.unit(i + 1)}, a.streams[i].span(),
-                  a.kept_of(i), a.streams[i + 1].span());
+    block.forward({strategy.parameters(i + 1), layout_.unit(i + 1)}, a.streams[i], a.kept_of(i),
+                  a.streams[i + 1]);
     strategy.after_forward(i + 1);
   }
-  math_.layer_norm(a.streams.back().span(), root.gain, root.bias, a.normal.span(),
-                   {a.mean.span(), a.inverse.span()});
-  settle(a.normal.span());
+  math_.layer_norm(a.streams.back(), root.gain, root.bias, a.normal, {a.mean, a.inverse});
+  math_.settle(a.normal);
   const Matrix<const float> table{root.tokens.data(), options_.outputs, options_.width};
   math_.multiply({.a = {a.normal.data(), a.losses.size(), options_.width},
                   .b = table.flipped(),
                   .c = {a.scores.data(), a.losses.size(), options_.outputs}});
   strategy.after_forward(0);
-  return math_.cross_entropy(a.scores.span(), batch.targets, a.losses.span());
+  return math_.cross_entropy(a.scores, batch.targets, a.losses);
 }
 
 void Gpt::backward(const Batch& batch, Strategy& strategy, double scale) {
@@ -108,11 +107,11 @@ void Gpt::backward(const Batch& batch, Strategy& strategy, double scale) {
   strategy.before_backward(0);
   const RootView<const float> root(strategy.parameters(0), layout_.unit(0));
   const RootView<float> gradients(strategy.gradients(0), layout_.unit(0));
-  math_.cross_entropy_backward(a.scores.span(), batch.targets, static_cast<float>(scale));
-  settle(a.scores.span());
+  math_.cross_entropy_backward(a.scores, batch.targets, static_cast<float>(scale));
+  math_.settle(a.scores);
   head_backward(root, gradients);
   for (std::size_t i = options_.layers; i-- > 0;) block_backward(strategy, i);
-  math_.embed_backward(a.gradient.span(), batch.tokens, batch.columns, gradients.tokens,
+  math_.embed_backward(a.gradient, batch.tokens, batch.columns, gradients.tokens,
                        gradients.positions);
   strategy.after_backward(0);
 }
@@ -137,25 +136,24 @@ void Gpt::head_backward(const RootView<const float>& root, const RootView<float>
                   .b = {a.normal.data(), rows, options_.width},
                   .c = {gradients.tokens.data(), options_.outputs, options_.width},
                   .keep = 1});
-  settle(a.scratch.narrow.span());
-  math_.zero(a.gradient.span());
-  math_.layer_norm_backward(a.scratch.narrow.span(), a.streams.back().span(), root.gain,
-                            {a.mean.span(), a.inverse.span()},
-                            {a.gradient.span(), gradients.gain, gradients.bias});
-  settle(a.gradient.span());
+  math_.settle(a.scratch.narrow);
+  math_.zero(a.gradient);
+  math_.layer_norm_backward(a.scratch.narrow, a.streams.back(), root.gain, {a.mean, a.inverse},
+                            {a.gradient, gradients.gain, gradients.bias});
+  math_.settle(a.gradient);
 }
 
 void Gpt::block_backward(Strategy& strategy, std::size_t index) {
   auto& a = *activations_;
-  const Block block(math_, a.shape, options_.precision);
+  const Block block(math_, a.shape);
   strategy.before_backward(index + 1);
   const BlockView<const float> parameters(strategy.parameters(index + 1), layout_.unit(index + 1));
   const auto input = a.streams[index].span();
   if (options_.checkpoint_activations) {  // the next stream is made again, to the same bits
-    block.forward(parameters, input, a.kept_of(index), a.streams[index + 1].span());
+    block.forward(parameters, input, a.kept_of(index), a.streams[index + 1]);
   }
   block.backward(parameters, {strategy.gradients(index + 1), layout_.unit(index + 1)}, input,
-                 a.kept_of(index), a.scratch, a.gradient.span());
+                 a.kept_of(index), a.scratch, a.gradient);
   strategy.after_backward(index + 1);
 }
 

@@ -67,7 +67,6 @@ class Gpt {
   template <class T>
   struct RootView;
 
-  void settle(Out values) const { math_.settle(values, options_.precision); }
   void head_backward(const RootView<const float>& root, const RootView<float>& gradients);
   void block_backward(Strategy& strategy, std::size_t index);
 

@@ -1,16 +1,18 @@
 // Collects from a run the evidence that is compared with formulas.
-#include "tools/trainer/report/evidence.h"
-
 #include <algorithm>
 #include <array>
 #include <chrono>
+#include <cmath>
 #include <cstdlib>
 #include <initializer_list>
 #include <string_view>
 
 #include "core/settings/settings.h"
 #include "core/transport/host.h"
+#include "tools/rondo/calibrate/profile.h"
 #include "tools/trainer/data/random.h"
+#include "tools/trainer/report/validation.h"
+#include "tools/trainer/words.h"
 
 namespace rondo::train {
 namespace {
@@ -62,7 +64,7 @@ std::string carrier(Communicator& world, Collective collective, const Traits& tr
                     bool& settled) {
   const std::size_t blocks =
       collective == Collective::all_reduce ? 1 : static_cast<std::size_t>(world.size());
-  const std::size_t mean = traits.parameters / std::max<std::size_t>(1, traits.calls) / blocks;
+  const std::size_t mean = traits.parameters / traits.calls / blocks;
   const std::size_t most = (traits.parameters + traits.padding) / blocks;  // no call is larger
   const auto words = [&](std::size_t elements) {
     return world.describe(collective, std::max<std::size_t>(1, elements), DataType::float32);
@@ -99,7 +101,7 @@ double communication_alone(Communicator& world, const Machine& machine, const Ev
   const Traits& traits = evidence.traits;
   const Passes passes = passes_of(evidence.strategy, traits);
   const auto ranks = static_cast<std::size_t>(world.size());
-  const std::size_t calls = std::max<std::size_t>(1, traits.calls);
+  const std::size_t calls = traits.calls;
   const std::size_t block = (traits.parameters / calls + ranks) / ranks;
   Ledger ledger(machine);
   Array<float> buffer(ledger, Use::buckets, block * ranks);
@@ -119,8 +121,7 @@ double communication_alone(Communicator& world, const Machine& machine, const Ev
   for (int attempt = 0; attempt < fewest || (attempt < most && all < enough); ++attempt) {
     world.barrier();
     const auto begin = std::chrono::steady_clock::now();
-    for (std::size_t i = 0; i < passes.gathers; ++i)
-      pass(Collective::all_gather, traits.parameter_wire);
+    for (std::size_t i = 0; i < passes.gathers; ++i) pass(Collective::all_gather, traits.element);
     for (std::size_t i = 0; i < passes.reductions; ++i) pass(passes.reducing, traits.gradient_wire);
     double seconds =
         std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
@@ -135,24 +136,19 @@ double communication_alone(Communicator& world, const Machine& machine, const Ev
 Traits traits_of(Session& session, const Options& options, int ranks) {
   const StrategyOptions& strategy = options.strategy;
   const bool master = strategy.precision != Precision::float32;
-  const auto element = static_cast<double>(info(strategy.precision).bytes);
   return {
       .ranks = ranks,
       .parameters = session.layout().size(),
-      .padding = session.strategy().padding(),
+      .padding = session.strategy().partition().padding(),
       .micro_steps = options.accumulate,
       .reduces_every_micro_step = strategy.sync_every_micro_step,
-      .calls = session.strategy().calls(),
+      .calls = session.strategy().partition().segments().size(),
+      .element = static_cast<double>(info(strategy.precision).bytes),
       .gradient_wire = static_cast<double>(info(strategy.wire).bytes),
-      .parameter_wire = element,
-      .parameter_bytes = element,
-      .gradient_bytes = element,
       .state_bytes = 4.0 * static_cast<double>(session.optimizer().states()) + (master ? 4 : 0)};
 }
 
 }  // namespace
-
-std::string host_name() { return rondo::this_host(read_config().host_id).host; }
 
 bool algorithm_is_chosen() {
   return std::getenv("RONDO_ALGORITHM") != nullptr || std::getenv("NCCL_ALGO") != nullptr;
@@ -163,7 +159,7 @@ Evidence evidence_of(Session& session, Communicator& world, const Options& optio
   const Traffic sent = session.sent_in_steps();
   Evidence evidence{.strategy = std::string(session.strategy().name()),
                     .traits = traits_of(session, options, world.size()),
-                    .full = options.formulas == Formulas::full};
+                    .full = options.formulas == "full"};
   // Calls between devices have paths of their own. No formula counts their messages.
   add_algorithms(world, (options.validate || evidence.full) && !session.machine().is_device(),
                  evidence);
@@ -186,25 +182,45 @@ Evidence evidence_of(Session& session, Communicator& world, const Options& optio
 }
 
 bool on_several_hosts(Communicator& world) {
-  const std::string own = host_name();
-  const std::uint64_t number = fingerprint(std::as_bytes(std::span(own)));
+  const std::uint64_t number = fingerprint(rondo::this_host(read_config().host_id).host);
   std::vector<std::uint64_t> all(static_cast<std::size_t>(world.size()));
   world.all_gather(number, all);
   return std::ranges::any_of(all, [&](std::uint64_t one) { return one != all[0]; });
 }
 
+Link read_link(const std::string& path, const Route& route, double bytes) {
+  const tool::Profile profile = tool::read_profile(path);
+  const std::string make = "`rondo calibrate --output " + path + "` ";
+  if (profile.apart() != route.apart) {
+    reject("--profile " + path + ": it has nothing about ranks on " +
+               (route.apart ? "several hosts" : "one host"),
+           make + (route.apart ? "under a launcher, one rank on each host, makes one"
+                               : "without a launcher makes one in half a minute"));
+  }
+  const tool::LinkProfile& link = profile.link(route.transport, route.ranks);
+  const double sent = 2.0 * (link.ranks - 1) / link.ranks;  // by a rank in an exchange, in bytes
+  const double rate = sent / tool::seconds_a_byte(link.exchange, bytes, 0);
+  if (!std::isfinite(rate))
+    reject("--profile " + path + ": its samples are no times", make + "makes one");
+  return {.rate = rate,
+          .alpha = link.alpha.median,
+          .beta = link.beta(bytes),
+          // A rank waits while the others that share its core combine, too.
+          .gamma = link.combined(bytes) * link.ranks / link.cores,
+          .words = route.transport + " between " + std::to_string(link.ranks) +
+                   (route.apart ? " hosts; " : " ranks; ") + profile.machine.cpu + ", " +
+                   std::to_string(profile.machine.cores) + " cores, " + profile.date};
+}
+
 Link link_of(Session& session, Communicator& world, const Options& options, bool apart) {
-  const std::size_t calls = std::max<std::size_t>(1, session.strategy().calls());
+  const std::size_t calls = session.strategy().partition().segments().size();
   const std::size_t count = std::max<std::size_t>(1, session.layout().size() / calls);
   const std::string call = world.describe(Collective::all_reduce, count, DataType::float32);
-  const bool network = call.find("tcp") != std::string::npos;
-  const bool verbs = call.find("verbs") != std::string::npos;
-  const Route route{.transport = network ? "tcp"
-                                 : verbs ? "verbs"
-                                         : "shm",
-                    .ranks = world.size(),
-                    .apart = apart};
-  return read_link(options.profile, route, static_cast<double>(count * sizeof(float)));
+  std::string transport = "shm";
+  for (const char* const other : {"verbs", "tcp"})
+    if (call.find(other) != std::string::npos) transport = other;
+  return read_link(options.profile, {transport, world.size(), apart},
+                   static_cast<double>(count * sizeof(float)));
 }
 
 }  // namespace rondo::train

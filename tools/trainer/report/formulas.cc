@@ -2,8 +2,7 @@
 
 #include <algorithm>
 #include <array>
-#include <span>
-#include <utility>
+#include <vector>
 
 #include "core/schedule/formula.h"
 #include "tools/trainer/strategy/workplace.h"
@@ -19,33 +18,34 @@ constexpr std::string_view swapped = "(2^floor(log2(P))floor(log2(P))+2(P-2^floo
 /// Every edge of a binomial tree carries the whole vector one way, and the blocks of the ranks
 /// below it the other way. Each block passes as many edges as its rank's number has binary ones.
 constexpr std::string_view edges_and_blocks = "(P-1+ones(P)/P)/P";
-constexpr std::string_view sum_and_blocks = "1+(max(P-2^(q-1),2^(q-2))-1)/P";
 
-// Messages, sent, rounds, most sent, added. Each table begins with the ring.
-constexpr std::array all_reduces{
-    CallCost{"ring", "2(P-1)", two_shares, "2(P-1)", two_shares, share},
-    CallCost{"bidirectional_ring", "4(P-1)", two_shares, "2(P-1)", two_shares, share},
-    CallCost{"two_shot", "2(P-1)", two_shares, "2(P-1)", two_shares, share},
-    CallCost{"circulant", "2q", two_shares, "2q", two_shares, share},
-    CallCost{"double_tree", "4(P-1)/P", two_shares, "2(q+floor(log2(P))-1)", "min(2,P/2)", "1"},
-    CallCost{"one_shot", "P-1", "P-1", "P-1", "P-1", "P-1"},
-    CallCost{"recursive_doubling", swapped, swapped, "2q-floor(log2(P))", "q", "q"},
-    CallCost{"binomial_tree", two_shares, two_shares, "2q", "q", "q"},
-    CallCost{"chain", two_shares, two_shares, "2(P-1)", "min(2,P-1)", "1"}};
-
-constexpr std::array reduce_scatters{
-    CallCost{"ring", "P-1", share, "P-1", share, share},
-    CallCost{"bidirectional_ring", "2(P-1)", share, "P-1", share, share},
-    CallCost{"circulant", "q", share, "q", share, share},
-    CallCost{"one_shot", "P-1", share, "P-1", share, share},
-    CallCost{"binomial_tree", two_shares, edges_and_blocks, "2q", sum_and_blocks, "q"}};
-
-constexpr std::array all_gathers{
-    CallCost{"ring", "P-1", share, "P-1", share, "0"},
-    CallCost{"bidirectional_ring", "2(P-1)", share, "P-1", share, "0"},
-    CallCost{"circulant", "q", share, "q", share, "0"},
-    CallCost{"one_shot", "P-1", share, "P-1", share, "0"},
-    CallCost{"binomial_tree", two_shares, edges_and_blocks, "2q", "q", "0"}};
+/// The means of CallCost.
+struct Mean {
+  Collective kind;
+  std::string_view algorithm, messages, sent;
+};
+using enum Collective;
+constexpr std::array means{
+    Mean{all_reduce, "ring", "2(P-1)", two_shares},
+    Mean{all_reduce, "bidirectional_ring", "4(P-1)", two_shares},
+    Mean{all_reduce, "two_shot", "2(P-1)", two_shares},
+    Mean{all_reduce, "circulant", "2q", two_shares},
+    Mean{all_reduce, "double_tree", "4(P-1)/P", two_shares},
+    Mean{all_reduce, "one_shot", "P-1", "P-1"},
+    Mean{all_reduce, "recursive_doubling", swapped, swapped},
+    Mean{all_reduce, "binomial_tree", two_shares, two_shares},
+    Mean{all_reduce, "chain", two_shares, two_shares},
+    Mean{reduce_scatter, "ring", "P-1", share},
+    Mean{reduce_scatter, "bidirectional_ring", "2(P-1)", share},
+    Mean{reduce_scatter, "circulant", "q", share},
+    Mean{reduce_scatter, "one_shot", "P-1", share},
+    Mean{reduce_scatter, "binomial_tree", two_shares, edges_and_blocks},
+    Mean{all_gather, "ring", "P-1", share},
+    Mean{all_gather, "bidirectional_ring", "2(P-1)", share},
+    Mean{all_gather, "circulant", "q", share},
+    Mean{all_gather, "one_shot", "P-1", share},
+    Mean{all_gather, "binomial_tree", two_shares, edges_and_blocks},
+};
 
 const StrategyInfo& row_of(std::string_view strategy) {
   const auto rows = strategies();
@@ -55,53 +55,44 @@ const StrategyInfo& row_of(std::string_view strategy) {
          "one of ddp, zero1, zero2, zero3");
 }
 
-using Term = std::string_view CallCost::*;
+/// Whether gradients are sent in every micro-step, not only in the last.
+bool reduces_each(const StrategyInfo& row, const Traits& traits) {
+  return row.shards_gradients || (!row.shards_state && traits.reduces_every_micro_step);
+}
+
+CallCost cost_or_ring(Collective kind, std::string_view algorithm) {
+  const auto found = find_call_cost(kind, algorithm);
+  return found ? *found : *find_call_cost(kind, "ring");
+}
 
 /// A step's calls with the costs of their algorithms.
-class StepCalls {
- public:
+struct StepCalls {
   StepCalls(std::string_view strategy, const Traits& traits)
-      : passes_(passes_of(strategy, traits)),
-        variables_(cost_variables(traits.ranks)),
-        reduces_(cost_or_ring(passes_.reducing, traits.reduced_by)),
-        gathers_(cost_or_ring(Collective::all_gather, traits.gathered_by)) {}
+      : passes(passes_of(strategy, traits)),
+        variables(cost_variables(traits.ranks)),
+        costs{cost_or_ring(passes.reducing, traits.reduced_by)} {
+    if (passes.gathers > 0) costs.push_back(cost_or_ring(all_gather, traits.gathered_by));
+  }
 
   bool are_rings() const {
-    return reduces_.algorithm == "ring" && (!has_gathers() || gathers_.algorithm == "ring");
+    return std::ranges::all_of(costs, [](const auto& cost) { return cost.algorithm == "ring"; });
   }
   bool send_as_rings() const {
-    return reduces_.sent == find_call_cost(passes_.reducing, "ring")->sent &&
-           (!has_gathers() ||
-            gathers_.sent == find_call_cost(Collective::all_gather, "ring")->sent);
+    return costs[0].mean_sent == cost_or_ring(passes.reducing, "").mean_sent &&
+           (costs.size() == 1 || costs[1].mean_sent == cost_or_ring(all_gather, "").mean_sent);
   }
-  double value(const CallCost& cost, Term term) const { return evaluate(cost.*term, variables_); }
   /// The sum over the calls: the reductions' values times one weight, the gathers' times the other.
-  double sum(Term term, double reduction, double gather) const {
-    return static_cast<double>(passes_.reductions) * value(reduces_, term) * reduction +
-           static_cast<double>(passes_.gathers) * value(gathers_, term) * gather;
-  }
-  /// words(name of the collective, cost, passes) of the calls that there are, with `between` them.
-  template <class Words>
-  std::string each(const char* between, Words words) const {
-    const bool all = passes_.reducing == Collective::all_reduce;
-    std::string text = words(all ? "all_reduce" : "reduce_scatter", reduces_);
-    return has_gathers() ? text + between + words("all_gather", gathers_) : text;
-  }
-  bool has_gathers() const { return passes_.gathers > 0; }
-  bool have_one_algorithm() const {
-    return !has_gathers() || gathers_.algorithm == reduces_.algorithm;
+  double sum(std::string_view CallCost::*term, double reduction, double gather) const {
+    double all =
+        static_cast<double>(passes.reductions) * evaluate(costs[0].*term, variables) * reduction;
+    if (costs.size() > 1)
+      all += static_cast<double>(passes.gathers) * evaluate(costs[1].*term, variables) * gather;
+    return all;
   }
 
- private:
-  static const CallCost& cost_or_ring(Collective kind, std::string_view algorithm) {
-    const CallCost* const found = find_call_cost(kind, algorithm);
-    return found != nullptr ? *found : *find_call_cost(kind, "ring");
-  }
-
-  Passes passes_;
-  Variables variables_;
-  const CallCost& reduces_;
-  const CallCost& gathers_;
+  Passes passes;
+  Variables variables;
+  std::vector<CallCost> costs;  ///< of a reduction, and of a gather if there is one
 };
 
 double elements(const Traits& traits) {
@@ -110,20 +101,18 @@ double elements(const Traits& traits) {
 
 }  // namespace
 
-const CallCost* find_call_cost(Collective kind, std::string_view algorithm) {
-  std::span<const CallCost> rows = all_gathers;
-  if (kind == Collective::all_reduce) rows = all_reduces;
-  if (kind == Collective::reduce_scatter) rows = reduce_scatters;
-  const auto row = std::find_if(rows.begin(), rows.end(),
-                                [&](const CallCost& one) { return one.algorithm == algorithm; });
-  return row == rows.end() ? nullptr : &*row;
+std::optional<CallCost> find_call_cost(Collective kind, std::string_view algorithm) {
+  const Algorithm* const row = find_algorithm(kind, algorithm);
+  const auto found = std::ranges::find_if(
+      means, [&](const Mean& mean) { return mean.kind == kind && mean.algorithm == algorithm; });
+  if (row == nullptr || found == means.end()) return std::nullopt;
+  return CallCost{row->cost, found->algorithm, found->messages, found->sent};
 }
 
 Passes passes_of(std::string_view strategy, const Traits& traits) {
   const StrategyInfo& row = row_of(strategy);
-  const bool each = row.shards_gradients || (!row.shards_state && traits.reduces_every_micro_step);
-  return {.reducing = row.shards_state ? Collective::reduce_scatter : Collective::all_reduce,
-          .reductions = each ? traits.micro_steps : 1,
+  return {.reducing = row.shards_state ? reduce_scatter : all_reduce,
+          .reductions = reduces_each(row, traits) ? traits.micro_steps : 1,
           .gathers = row.shards_parameters ? 2 * traits.micro_steps
                      : row.shards_state    ? std::size_t{1}
                                            : 0};
@@ -131,20 +120,22 @@ Passes passes_of(std::string_view strategy, const Traits& traits) {
 
 Formula bytes_a_step(std::string_view strategy, const Traits& traits) {
   const StepCalls calls(strategy, traits);
-  const double value = calls.sum(&CallCost::sent, elements(traits) * traits.gradient_wire,
-                                 elements(traits) * traits.parameter_wire);
-  const bool each = traits.reduces_every_micro_step && strategy == "ddp";
-  if (calls.send_as_rings()) return {each ? "2A f G" : std::string(row_of(strategy).bytes), value};
-  const bool every = each || strategy == "zero2" || strategy == "zero3";
-  return {calls.each(", ",
-                     [&](std::string_view kind, const CallCost& call) {
-                       const char* const passes = kind == "all_gather"
-                                                      ? (strategy == "zero3" ? " 2A W" : " W")
-                                                      : (every ? " A G" : " G");
-                       return std::string(call.algorithm) + ": (" + std::string(call.sent) + ")" +
-                              passes;
-                     }),
-          value};
+  const StrategyInfo& row = row_of(strategy);
+  const double value = calls.sum(&CallCost::mean_sent, elements(traits) * traits.gradient_wire,
+                                 elements(traits) * traits.element);
+  const bool each = reduces_each(row, traits);
+  if (calls.send_as_rings())
+    return {each && !row.shards_state ? "2A f G" : std::string(row.bytes), value};
+  std::string text;
+  for (const CallCost& cost : calls.costs) {
+    const char* const gathered = row.shards_parameters ? " 2A W" : " W";
+    text += (text.empty() ? "" : ", ") + std::string(cost.algorithm) + ": (" +
+            std::string(cost.mean_sent) + ")" +
+            (&cost != calls.costs.data() ? gathered
+             : each                      ? " A G"
+                                         : " G");
+  }
+  return {text, value};
 }
 
 Formula messages_a_step(std::string_view strategy, const Traits& traits) {
@@ -153,45 +144,47 @@ Formula messages_a_step(std::string_view strategy, const Traits& traits) {
   const double value = calls.sum(&CallCost::messages, count, count);
   if (calls.are_rings()) return {"(P-1) a pass and call", value};
   std::string text;
-  calls.each("", [&](const char*, const CallCost& call) {
-    if (text.empty() || !calls.have_one_algorithm())
-      text += (text.empty() ? "" : ", ") + std::string(call.algorithm) + ": " +
-              std::string(call.messages);
-    return "";
-  });
+  for (const CallCost& cost : calls.costs) {
+    if (!text.empty() && cost.algorithm == calls.costs[0].algorithm) continue;
+    text += (text.empty() ? "" : ", ") + std::string(cost.algorithm) + ": " +
+            std::string(cost.messages);
+  }
   return {text + " a call", value};
 }
 
 Formula memory(std::string_view strategy, const Traits& traits) {
   const StrategyInfo& row = row_of(strategy);
-  const double share = 1.0 / traits.ranks;
-  const double bytes = traits.parameter_bytes * (row.shards_parameters ? share : 1) +
-                       traits.gradient_bytes * (row.shards_gradients ? share : 1) +
-                       traits.state_bytes * (row.shards_state ? share : 1);
-  return {std::string(row_of(strategy).memory), bytes * static_cast<double>(traits.parameters)};
+  const double own = 1.0 / traits.ranks;
+  const double bytes = traits.element * (row.shards_parameters ? own : 1) +
+                       traits.element * (row.shards_gradients ? own : 1) +
+                       traits.state_bytes * (row.shards_state ? own : 1);
+  return {std::string(row.memory), bytes * static_cast<double>(traits.parameters)};
 }
 
 StepCost cost_of_a_step(std::string_view strategy, const Traits& traits) {
   const StepCalls calls(strategy, traits);
   const auto count = static_cast<double>(traits.calls);
   const double gradients = elements(traits) * traits.gradient_wire;
-  return {
-      .rounds = calls.sum(&CallCost::rounds, count, count),
-      .bytes = calls.sum(&CallCost::most_sent, gradients, elements(traits) * traits.parameter_wire),
-      .added = calls.sum(&CallCost::added, gradients, 0)};
+  return {.rounds = calls.sum(&CostLine::rounds, count, count),
+          .bytes = calls.sum(&CostLine::sent, gradients, elements(traits) * traits.element),
+          .added = calls.sum(&CostLine::reduced, gradients, 0)};
 }
 
 std::string cost_line_words(std::string_view strategy, const Traits& traits) {
   const StepCalls calls(strategy, traits);
   if (calls.are_rings()) return "";
-  return calls.each("", [&](const char* kind, const CallCost& call) {
-    const auto part = [&](Term term) {
-      return std::string(call.*term) + format(" = %.4g", calls.value(call, term));
+  std::string text;
+  for (const CallCost& cost : calls.costs) {
+    const auto part = [&](std::string_view term) {
+      return std::string(term) + format(" = %.4g", evaluate(term, calls.variables));
     };
-    return std::string(kind) + " by " + std::string(call.algorithm) + ": rounds " +
-           part(&CallCost::rounds) + "; its busiest rank sends " + part(&CallCost::most_sent) +
-           " N, adds " + part(&CallCost::added) + " N\n";
-  });
+    const bool gathers = &cost != calls.costs.data();
+    text += std::string(name(gathers ? all_gather : calls.passes.reducing)) + " by " +
+            std::string(cost.algorithm) + ": rounds " + part(cost.rounds) +
+            "; its busiest rank sends " + part(cost.sent) + " N, adds " + part(cost.reduced) +
+            " N\n";
+  }
+  return text;
 }
 
 double speed_up(int ranks, double compute, double communication, double overlapped) {

@@ -1,4 +1,5 @@
-// The textbook's formulas for data parallelism, corrected and in one place.
+// The textbook's formulas for data parallelism, corrected. The table of strategies
+// (strategy/strategy.cc) has those of bytes and memory as text:
 //
 //   P, q      ranks, ceil(log2 P)
 //   f         (P-1)/P: the share of a vector that a rank sends in a reduce-scatter or all-gather
@@ -7,25 +8,16 @@
 //   p, g, s   bytes in memory for each parameter: parameter, gradient, optimizer state (with the
 //             float32 master copy, if there is one)
 //
-//            a rank sends in a step             a rank holds, bytes a parameter
-//   ddp      2f G   (2A f G where every          p + g + s
-//            micro-step is reduced)
-//   zero1    f G + f W                           p + g + s/P
-//   zero2    A f G + f W                         p + (g + s)/P
-//   zero3    A f G + 2A f W                      (p + g + s)/P
-//
 // The bytes sent are means over the ranks. They hold for rings and for every algorithm that sends
 // no byte twice. one_shot and recursive_doubling send more (formulas.cc).
-//
-// With G = W the rows are 2f, 2f, (A+1) f and 3A f times the model. With Adam in float32 (p, g, s =
-// 4, 4, 8) memory is 16, 8 + 8/P, 4 + 12/P and 16/P. In mixed precision (2, 2, 12) it is 16, 4 +
-// 12/P, 2 + 14/P and 16/P.
 #pragma once
 
 #include <cstddef>
+#include <optional>
 #include <string>
 #include <string_view>
 
+#include "algorithms/table.h"
 #include "rondo/rondo.h"
 
 namespace rondo::train {
@@ -38,11 +30,9 @@ struct Traits {
   std::size_t micro_steps = 1;  ///< A
   bool reduces_every_micro_step = false;  ///< ddp without no_sync
   std::size_t calls = 1;     ///< collective calls that a pass over the model is cut into
-  double gradient_wire = 4;  ///< bytes of an element
-  double parameter_wire = 4;
-  double parameter_bytes = 4;  ///< p
-  double gradient_bytes = 4;   ///< g
-  double state_bytes = 8;      ///< s
+  double element = 4;        ///< p and g, and bytes of a parameter on the wire
+  double gradient_wire = 4;  ///< bytes of a gradient on the wire
+  double state_bytes = 8;    ///< s
   /// The algorithms of the calls that reduce gradients and of those that gather parameters. One
   /// that formulas.cc does not know counts as a ring.
   std::string reduced_by = "ring";
@@ -50,21 +40,15 @@ struct Traits {
 };
 
 /// The cost of a collective call by one of the library's algorithms, as formulas in P and q
-/// (core/schedule/formula.h). N is the whole vector, all blocks together.
-///
-/// Messages and bytes sent are means over the ranks, as a run counts them: a tree's inner ranks send
-/// more than its leaves. The rest is the algorithm's cost line in `rondo list`.
-struct CallCost {
+/// (core/schedule/formula.h). N is the whole vector, all blocks together. The base is of the busiest
+/// rank; a run counts means over the ranks. A tree's inner ranks send more than its leaves.
+struct CallCost : CostLine {
   std::string_view algorithm;
-  std::string_view messages;  ///< sent by a rank, mean over the ranks
-  std::string_view sent;      ///< in N, mean over the ranks
-  std::string_view rounds;
-  std::string_view most_sent;  ///< in N, by the busiest rank
-  std::string_view added;      ///< in N, by the busiest rank; an all_gather adds nothing
+  std::string_view messages;   ///< sent by a rank, mean over the ranks
+  std::string_view mean_sent;  ///< in N, mean over the ranks
 };
-/// Of an all_reduce, a reduce_scatter or an all_gather. nullptr if there is no such algorithm, or it
-/// does not have this call.
-const CallCost* find_call_cost(Collective kind, std::string_view algorithm);
+/// Of an all_reduce, a reduce_scatter or an all_gather; nothing if that algorithm does not have it.
+std::optional<CallCost> find_call_cost(Collective kind, std::string_view algorithm);
 
 /// How often the calls of a step pass over the model. Throws Error{invalid_argument} for a strategy
 /// that is not in the table above, as do the functions that follow.

@@ -2,8 +2,6 @@
 
 #include <algorithm>
 #include <charconv>
-#include <cmath>
-#include <cstdio>
 #include <filesystem>
 #include <fstream>
 #include <iostream>
@@ -21,42 +19,11 @@ using Json = nlohmann::ordered_json;
 
 constexpr const char* json_begin = " \"steps\": [";
 
-std::string csv_columns() {
-  std::string columns = "step,loss,validation,norm,rate,loss_scale,skipped";
-  for (const auto name : phase_names) columns += "," + std::string(name) + "_s";
-  return columns + ",messages,payload_bytes,header_bytes";
-}
-
-std::string csv_row(const StepRecord& step) {
-  std::ostringstream out;
-  out.precision(9);
-  out << step.step << "," << step.loss << ",";
-  if (step.validation) out << *step.validation;
-  out << "," << step.norm << "," << step.rate << "," << step.loss_scale << ","
-      << (step.skipped ? 1 : 0);
-  for (const double seconds : step.phases) out << "," << seconds;
-  out << "," << step.traffic.messages << "," << step.traffic.payload_bytes << ","
-      << step.traffic.header_bytes << "\n";
-  return out.str();
-}
-
-/// The step of a complete row; nothing if the line is not one, for example cut off.
-std::optional<std::size_t> csv_step(const std::string& line) {
-  std::size_t step = 0;
-  const auto parsed = std::from_chars(line.data(), line.data() + line.size(), step);
-  if (parsed.ec != std::errc() ||
-      std::ranges::count(line, ',') != std::ranges::count(csv_columns(), ','))
-    return std::nullopt;
-  return step;
-}
-
-/// JSON knows no infinity.
-Json json_number(double value) { return std::isfinite(value) ? Json(value) : Json(nullptr); }
-
-std::string json_row(const StepRecord& step) {
-  Json row{{"step", step.step}, {"loss", step.loss}};
+/// JSON has null for numbers that it does not know.
+Json fields_of(const StepRecord& step) {
+  Json row{{"step", step.step}, {"loss", step.loss}, {"validation", Json(nullptr)}};
   if (step.validation) row["validation"] = *step.validation;
-  row["norm"] = json_number(step.norm);
+  row["norm"] = step.norm;
   row["rate"] = step.rate;
   row["loss_scale"] = step.loss_scale;
   row["skipped"] = step.skipped;
@@ -65,14 +32,45 @@ std::string json_row(const StepRecord& step) {
   row["messages"] = step.traffic.messages;
   row["payload_bytes"] = step.traffic.payload_bytes;
   row["header_bytes"] = step.traffic.header_bytes;
+  return row;
+}
+
+std::string csv_value(const Json& value) {
+  if (value.is_null()) return "";
+  if (value.is_boolean()) return value.get<bool>() ? "1" : "0";
+  return value.is_number_float() ? format("%.9g", value.get<double>()) : value.dump();
+}
+
+std::string csv_line(const StepRecord& step, bool names) {
+  constexpr std::string_view seconds = "/seconds/";
+  std::string line;
+  const Json fields = fields_of(step).flatten();
+  for (const auto& [path, value] : fields.items()) {
+    const std::string name =
+        path.starts_with(seconds) ? path.substr(seconds.size()) + "_s" : path.substr(1);
+    line += (line.empty() ? "" : ",") + (names ? name : csv_value(value));
+  }
+  return line;
+}
+
+std::string csv_columns() { return csv_line({}, true); }
+
+std::string json_row(const StepRecord& step) {
+  Json row = fields_of(step);
+  if (!step.validation) row.erase("validation");
   return "  " + row.dump();
 }
 
-std::optional<std::size_t> json_step(const std::string& line) {
-  const Json row = Json::parse(line, nullptr, false);
-  if (!row.is_object() || !row.contains("step") || !row.at("step").is_number_unsigned())
-    return std::nullopt;
-  return row.at("step").get<std::size_t>();
+/// The step of a complete row; nothing if the line is not one, for example cut off.
+std::optional<std::size_t> step_of(std::string_view line, bool csv) {
+  constexpr std::string_view json_row_begin = "  {\"step\":";
+  const bool complete =
+      csv ? std::ranges::count(line, ',') == std::ranges::count(csv_columns(), ',')
+          : line.starts_with(json_row_begin) && line.ends_with("}");
+  if (!csv && complete) line.remove_prefix(json_row_begin.size());
+  std::size_t step = 0;
+  const auto parsed = std::from_chars(line.data(), line.data() + line.size(), step);
+  return complete && parsed.ec == std::errc() ? std::optional(step) : std::nullopt;
 }
 
 /// Up to the line before the rows.
@@ -112,7 +110,7 @@ std::optional<std::vector<std::string>> StepLog::rows_of(const std::string& file
     const bool cut_off = lines.eof();  // a line that lacks its end
     if (cut_off || line.empty() || line.starts_with(" ]")) break;
     if (!is_csv() && line.ends_with(",")) line.pop_back();
-    const auto step = is_csv() ? csv_step(line) : json_step(line);
+    const auto step = step_of(line, is_csv());
     if (!step) return std::nullopt;
     if (*step > resumed_) break;
     rows.push_back(line + (is_csv() ? "\n" : ""));
@@ -140,8 +138,7 @@ void StepLog::begin(const std::vector<StepRecord>& steps) {
   for (const StepRecord& step : steps) rows.push_back(row_of(step));
   std::string text = head_;
   for (std::size_t i = 0; i < rows.size(); ++i) text += (i == 0 ? "" : between_) + rows[i];
-  replace_file(path_, text + tail_);
-  file_.emplace(File::open_to_write(path_));
+  file_.emplace(replace_file(path_, text + tail_));
   end_ = text.size();
   has_rows_ = !rows.empty();
 }
@@ -170,7 +167,7 @@ void StepLog::go_on(const std::string& what, Write write) {
 }
 
 std::string StepLog::row_of(const StepRecord& step) const {
-  return is_csv() ? csv_row(step) : json_row(step);
+  return is_csv() ? csv_line(step, false) + "\n" : json_row(step);
 }
 
 void StepLog::replace(const std::vector<StepRecord>& steps) {
@@ -191,12 +188,9 @@ void StepLog::add_formulas(const std::vector<ValidationRow>& rows) {
   if (!file_ || is_csv()) return;
   std::string text = "\n ],\n \"formulas\": [";
   for (const ValidationRow& row : rows) {
-    const Json json{{"what", row.what},
-                    {"formula", row.formula},
-                    {"predicted", json_number(row.predicted)},
-                    {"measured", json_number(row.measured)},
-                    {"unit", row.unit},
-                    {"off_per_cent", json_number(row.difference())}};
+    const Json json{{"what", row.what},           {"formula", row.formula},
+                    {"predicted", row.predicted}, {"measured", row.measured},
+                    {"unit", row.unit},           {"off_per_cent", row.difference()}};
     text += (&row == rows.data() ? "\n  " : ",\n  ") + json.dump();
   }
   go_on("its formulas", [&] { put(text + "\n ]\n}\n"); });

@@ -2,50 +2,57 @@
 
 #include <algorithm>
 #include <ostream>
-#include <utility>
+#include <span>
 
 #include "tools/trainer/words.h"
 
 namespace rondo::train {
 namespace {
 
-double total_seconds(const std::vector<StepRecord>& steps) {
+using Steps = std::span<const StepRecord>;
+
+double seconds_of(Steps steps) {
   double sum = 0;
   for (const StepRecord& step : steps) sum += step.seconds();
   return sum;
 }
 
-/// Averages over the last steps.
-struct Share {
-  Share(const RunRecord& run, const std::vector<StepRecord>& steps, std::size_t last) {
-    const std::size_t count = std::min(last, steps.size());
-    double seconds = 0;
-    for (std::size_t i = steps.size() - count; i < steps.size(); ++i) {
-      seconds += steps[i].seconds();
-      communication += steps[i].phases[static_cast<std::size_t>(Phase::communication)];
-    }
-    if (seconds <= 0) return;
-    targets_per_second = static_cast<double>(count * run.targets_per_step) / seconds;
-    communication /= seconds;
-  }
-  double targets_per_second = 0;
-  double communication = 0;  ///< exposed, of the time: 0 to 1
-};
+double seconds_in(Steps steps, std::size_t phase) {
+  double sum = 0;
+  for (const StepRecord& step : steps) sum += step.phases[phase];
+  return sum;
+}
 
-std::string bar(double share) {
-  constexpr std::size_t width = 24;
-  const auto full = static_cast<std::size_t>(share * static_cast<double>(width));
-  return " [" + std::string(full, '#') + std::string(width - full, '.') + "]";
+std::string rate_text(const RunRecord& run, Steps steps) {
+  const double seconds = seconds_of(steps);
+  const auto targets = static_cast<double>(steps.size() * run.targets_per_step);
+  return count_text(seconds > 0 ? targets / seconds : 0) + " tokens/s";
+}
+
+std::string line(const RunRecord& run, Steps steps) {
+  const StepRecord& now = steps.back();
+  std::string text = format("step %*zu/%zu", static_cast<int>(std::to_string(run.steps).size()),
+                            now.step, run.steps) +
+                     format("  loss %.4f", now.loss);
+  const auto measured = std::find_if(steps.rbegin(), steps.rend(),
+                                     [](const StepRecord& step) { return bool(step.validation); });
+  if (measured != steps.rend()) text += format("  validation %.4f", *measured->validation);
+  const Steps recent = steps.last(std::min(std::max<std::size_t>(run.steps / 20, 1), steps.size()));
+  const double waited = seconds_in(recent, static_cast<std::size_t>(Phase::communication));
+  const double seconds = seconds_of(recent);
+  text += "  " + rate_text(run, recent) +
+          format("  communication %.1f %%", seconds > 0 ? 100 * waited / seconds : 0);
+  if (now.skipped) text += "  skipped: fp16 overflow";
+  const double each = seconds_of(steps) / static_cast<double>(steps.size());
+  return text + "  " + clock_text(each * static_cast<double>(run.steps - now.step)) + " to go";
 }
 
 }  // namespace
 
 std::string clock_text(double seconds) {
   const auto whole = static_cast<long>(seconds + 0.5);
-  if (whole >= 3600) {
-    return format("%ld:%02ld:%02ld", whole / 3600, whole / 60 % 60, whole % 60);
-  }
-  return format("%ld:%02ld", whole / 60, whole % 60);
+  if (whole < 3600) return format("%ld:%02ld", whole / 60, whole % 60);
+  return format("%ld:%02ld:%02ld", whole / 3600, whole / 60 % 60, whole % 60);
 }
 
 std::string count_text(double count) {
@@ -54,84 +61,37 @@ std::string count_text(double count) {
   return format("%.0f", count);
 }
 
-Progress::Progress(std::ostream& out, ProgressStyle style, RunRecord run, std::size_t columns)
-    : out_(out), style_(style), run_(std::move(run)), columns_(columns) {}
-
-void Progress::start() {
-  if (style_ == ProgressStyle::none) return;
-  out_ << count_text(static_cast<double>(run_.parameters)) << " parameters, " << run_.strategy
-       << " on " << run_.ranks << (run_.ranks == 1 ? " rank, " : " ranks, ")
-       << run_.targets_per_step << " tokens a step" << std::endl;
+std::string headline(const RunRecord& run) {
+  return count_text(static_cast<double>(run.parameters)) + " parameters, " + run.strategy + " on " +
+         count_of_ranks(run.ranks) + ", " + std::to_string(run.targets_per_step) + " tokens a step";
 }
 
-void Progress::say(const std::string& text) {
-  if (style_ == ProgressStyle::none || text.empty()) return;
-  if (style_ == ProgressStyle::bar) out_ << "\r\033[K";
-  out_ << text << std::endl;
-}
-
-std::string Progress::line(const std::vector<StepRecord>& steps, bool with_bar) const {
-  const StepRecord& now = steps.back();
-  const auto done = static_cast<double>(now.step);
-  const double each = total_seconds(steps) / static_cast<double>(steps.size());
-  const Share recent(run_, steps, std::max<std::size_t>(run_.steps / 20, 1));
-  std::string text = format("step %*zu/%zu", static_cast<int>(std::to_string(run_.steps).size()),
-                            now.step, run_.steps);
-  if (with_bar) text += bar(done / static_cast<double>(run_.steps));
-  text += format("  loss %.4f", now.loss);
-  const auto measured = std::find_if(steps.rbegin(), steps.rend(),
-                                     [](const StepRecord& step) { return bool(step.validation); });
-  if (measured != steps.rend()) text += format("  validation %.4f", *measured->validation);
-  text += "  " + count_text(recent.targets_per_second) +
-          format(" tokens/s  communication %.1f %%", 100 * recent.communication);
-  if (now.skipped) text += "  skipped: fp16 overflow";
-  return text + "  " + clock_text(each * (static_cast<double>(run_.steps) - done)) + " to go";
-}
-
-void Progress::show(const std::vector<StepRecord>& steps) {
-  if (style_ == ProgressStyle::none || steps.empty()) return;
+void show_progress(std::ostream& out, const RunRecord& run, const std::vector<StepRecord>& steps) {
   const std::size_t step = steps.back().step;
-  if (style_ == ProgressStyle::bar) {
-    std::string text = line(steps, true);
-    // A line that wraps cannot be overwritten.
-    if (columns_ > 0 && text.size() >= columns_) text = line(steps, false);
-    if (columns_ > 0 && text.size() >= columns_) text.resize(columns_ - 1);
-    out_ << "\r" << text << "\033[K" << std::flush;
-    if (step == run_.steps) out_ << std::endl;
-    return;
-  }
-  const std::size_t every = std::max<std::size_t>(run_.steps / 20, 1);
-  if (step == 1 || step % every == 0 || step == run_.steps) out_ << line(steps, false) << std::endl;
+  const std::size_t every = std::max<std::size_t>(run.steps / 20, 1);
+  if (step == 1 || step % every == 0 || step == run.steps) out << line(run, steps) << std::endl;
 }
 
-void Progress::finish(const std::vector<StepRecord>& steps, const Ledger& memory) {
-  if (style_ == ProgressStyle::none) return;
-  if (steps.empty()) {
-    out_ << "nothing left to do: all of --steps " << run_.steps << " are done" << std::endl;
-    return;
-  }
-  const double seconds = total_seconds(steps);
-  const Share all(run_, steps, steps.size());
-  out_ << "\nloss " << format("%.4f", steps.front().loss) << " -> "
-       << format("%.4f", steps.back().loss) << " in " << clock_text(seconds) << ", "
-       << count_text(all.targets_per_second) << " tokens/s, "
-       << format("%.1f GFLOP/s\n",
-                 run_.operations_per_step * 1e-9 * static_cast<double>(steps.size()) / seconds);
-  out_ << "time a step, rank 0 (ms):";
-  for (std::size_t phase = 0; phase < phase_names.size(); ++phase) {
-    double sum = 0;
-    for (const StepRecord& step : steps) sum += step.phases[phase];
-    out_ << "  " << phase_names[phase]
-         << format(" %.2f", 1e3 * sum / static_cast<double>(steps.size()));
-  }
-  out_ << "\nmemory a rank (MiB):";
+std::string summary(const RunRecord& run, const std::vector<StepRecord>& steps,
+                    const Ledger& memory) {
+  if (steps.empty())
+    return "nothing left to do: all of --steps " + std::to_string(run.steps) + " are done";
+  const auto count = static_cast<double>(steps.size());
+  const double seconds = seconds_of(steps);
+  std::string text = format("\nloss %.4f -> %.4f in ", steps.front().loss, steps.back().loss) +
+                     clock_text(seconds) + ", " + rate_text(run, steps) +
+                     format(", %.1f GFLOP/s", run.operations_per_step * 1e-9 * count / seconds);
+  text += "\ntime a step, rank 0 (ms):";
+  for (std::size_t phase = 0; phase < phase_names.size(); ++phase)
+    text += "  " + std::string(phase_names[phase]) +
+            format(" %.2f", 1e3 * seconds_in(steps, phase) / count);
+  text += "\nmemory a rank (MiB):";
+  const auto mebibytes = [](std::size_t bytes) { return static_cast<double>(bytes) / 1048576; };
   for (const UseInfo& row : uses) {
-    if (memory.peak(row.use) == 0) continue;
-    out_ << "  " << row.name
-         << format(" %.2f", static_cast<double>(memory.peak(row.use)) / 1048576);
+    if (memory.peak(row.use) > 0)
+      text += "  " + std::string(row.name) + format(" %.2f", mebibytes(memory.peak(row.use)));
   }
-  out_ << format("  at most %.2f in all", static_cast<double>(memory.peak()) / 1048576)
-       << std::endl;
+  return text + format("  at most %.2f in all", mebibytes(memory.peak()));
 }
 
 }  // namespace rondo::train

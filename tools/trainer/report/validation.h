@@ -5,10 +5,20 @@
 #include <string>
 #include <vector>
 
+#include "rondo/rondo.h"
 #include "tools/trainer/report/formulas.h"
-#include "tools/trainer/report/link.h"
+#include "tools/trainer/session.h"
 
 namespace rondo::train {
+
+/// What the link between ranks can carry, as measured by `rondo calibrate`.
+struct Link {
+  double rate = 0;      ///< bytes a second that a rank sends while it receives as many; 0: unknown
+  double alpha = 0;     ///< seconds a message
+  double beta = 0;      ///< seconds a byte that a rank sends while it receives as many
+  double gamma = 0;     ///< seconds a byte that is combined, beyond copying it; float32 sums
+  std::string words{};  ///< for people: which transport, ranks and machine
+};
 
 /// The inputs of the formulas, and what the run measured.
 struct Evidence {
@@ -50,5 +60,31 @@ std::string validation_text(const Evidence& evidence);
 /// Throws AgreedError with the names of the rows that are OFF, if there are any. Rows are equal on
 /// all ranks.
 void demand_within(const std::vector<ValidationRow>& rows);
+
+/// Collective. The evidence of a run with these `steps`. If options.formulas is full, it times the
+/// steps' communication alone at the end.
+Evidence evidence_of(Session& session, Communicator& world, const Options& options,
+                     const std::vector<StepRecord>& steps);
+
+/// Collective. Whether the ranks are on more than one host.
+bool on_several_hosts(Communicator& world);
+
+/// The transport of the calls, and the ranks that they connect.
+struct Route {
+  std::string transport{};
+  int ranks = 2;
+  bool apart = false;  ///< on several hosts
+};
+/// Takes the profile's entry for the transport, on one host or on several, with the nearest number
+/// of ranks. `bytes`: the whole vector of a call. Throws Error{invalid_argument} that names the file,
+/// what is wrong and how to make another.
+Link read_link(const std::string& path, const Route& route, double bytes);
+
+/// Local. The entry of options.profile for the transport of the steps' calls. `apart`: the ranks
+/// are on several hosts. Throws Error{invalid_argument} if the file is not a profile.
+Link link_of(Session& session, Communicator& world, const Options& options, bool apart);
+
+/// Whether RONDO_ALGORITHM, or NCCL's name for it, is set. Then --validate does not ask for rings.
+bool algorithm_is_chosen();
 
 }  // namespace rondo::train

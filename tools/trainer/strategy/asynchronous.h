@@ -1,19 +1,17 @@
 // Asynchronous data parallel: ranks train replicas of their own, and tell each other by one-sided puts
-// what they have changed. A rank waits for a slow one only where it is many steps ahead.
+// what they have changed.
 //
 //   rank 0                                       rank 1
 //   K steps; put the change / P, signal ----->   adds it to its replica before its next step,
 //                                                and signals that the place is free
 //
-// K = 1 is hogwild, larger ones are local SGD: a rank's change is what K steps of its own did, of which
-// each replica, its own too, keeps the P-th part. So after settle() every replica is the start values
-// plus the mean of all changes.
+// K = 1 is hogwild, larger ones are local SGD. Each replica, the sender's too, keeps the P-th part of a
+// change. So after settle() every replica is the start values plus the mean of all changes. While a peer
+// has not taken the last change yet, later ones are added to the next.
 //
-// While a peer has not taken the last change yet, later ones are added to the next. So none is lost, and
-// a slow peer gets fewer and larger ones. A change is *stale* by as many steps of its receiver as its
-// sender had not seen. Without a limit, ranks that never hear of each other each go the whole way, and
-// together they overshoot P-fold. So a rank waits when a peer has not taken a change for `staleness`
-// steps; no change is then more than staleness + K steps stale.
+// Without a limit, ranks that never hear of each other each go the whole way, and together they overshoot
+// P-fold. So a rank waits when a peer has not taken a change for `staleness` steps; no change is then
+// more than staleness + K steps stale.
 #pragma once
 
 #include <cstddef>

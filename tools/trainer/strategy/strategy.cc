@@ -4,7 +4,6 @@
 #include <cmath>
 #include <string>
 
-#include "tools/trainer/agreement.h"
 #include "tools/trainer/data/random.h"
 #include "tools/trainer/model/gpt.h"
 #include "tools/trainer/words.h"
@@ -33,12 +32,10 @@ constexpr std::array table{
 };
 constexpr std::size_t asynchronous_rows = 2;
 
+/// Of what the command line does not refuse (options.cc).
 void check_types(const StrategyOptions& options, bool on_device) {
   const bool narrow = options.precision != Precision::float32;
   const bool narrow_wire = options.wire != Precision::float32;
-  require(options.top_k >= 0 && options.top_k <= 1,
-          "top-k of " + std::to_string(options.top_k) + " is not a share", "above 0, at most 1");
-  require(options.bucket_bytes > 0, "buckets of 0 bytes hold nothing", "--bucket-mb 25");
   require(!narrow || (options.wire == options.precision && !options.compresses()),
           "16-bit training sends all gradients, in the type that it computes in",
           "--wire and --compress only with --precision float32");
@@ -51,11 +48,9 @@ void check_types(const StrategyOptions& options, bool on_device) {
 }
 
 void check_asynchronous(const StrategyOptions& options, bool on_device) {
-  require(!on_device && options.precision == Precision::float32 &&
-              options.wire == Precision::float32 && !options.compresses() &&
-              !options.sync_every_micro_step,
+  require(!on_device && options.precision == Precision::float32,
           options.kind + " puts float32 changes between CPUs",
-          "without --device gpu, --precision, --wire, --compress and --sync-every-micro-step");
+          "without --device gpu and --precision");
   require(options.local_steps >= 1 && options.staleness >= 1,
           "--local-steps and --staleness count from 1", "--local-steps 8 --staleness 4");
 }
@@ -65,17 +60,8 @@ const StrategyInfo& checked(const StrategyOptions& options, const Machine& machi
   if (is_asynchronous(options)) check_asynchronous(options, machine.is_device());
   std::string known;
   for (const StrategyInfo& row : table) {
+    if (row.name == options.kind) return row;
     known += (known.empty() ? "" : ", ") + std::string(row.name);
-    if (row.name != options.kind) continue;
-    if (!row.shards_state) return row;
-    require(!options.compresses(), options.kind + " does not compress gradients", "--strategy ddp");
-    require(options.wire == options.precision,
-            options.kind + " sends gradients in the type that it computes with",
-            "--strategy ddp, or --precision instead of --wire");
-    require(!options.sync_every_micro_step || row.shards_gradients,
-            options.kind + " adds up micro-steps before anything is sent",
-            "--strategy zero2, which sends in every micro-step");
-    return row;
   }
   reject("there is no strategy '" + options.kind + "'", "one of: " + known);
 }
@@ -265,36 +251,6 @@ std::vector<Range> Strategy::shards_now() {
 
 void Strategy::shards_changed() {
   for (std::size_t segment = 0; segment < partition_.segments().size(); ++segment) publish(segment);
-}
-
-void check_replicas(Communicator& world, const Workplace& place, Strategy& strategy) {
-  std::vector<std::uint64_t> own;
-  std::vector<const Parameter*> parameters;
-  for (std::size_t u = 0; u < place.layout.units().size(); ++u) {
-    const Unit& unit = place.layout.unit(u);
-    const auto bytes = strategy.replica(u);
-    std::vector<std::byte> host(bytes.size());
-    place.machine().read(bytes.data(), host.data(), bytes.size());
-    const std::size_t element = bytes.size() / unit.size;
-    for (const Parameter& parameter : unit.parameters) {
-      own.push_back(fingerprint(std::span<const std::byte>(host).subspan(
-          parameter.offset * element, parameter.size() * element)));
-      parameters.push_back(&parameter);
-    }
-  }
-  const auto ranks = static_cast<std::size_t>(world.size());
-  std::vector<std::uint64_t> all(own.size() * ranks);
-  world.all_gather(own, all);
-  for (std::size_t i = 0; i < all.size(); ++i) {
-    const std::size_t tensor = i / ranks;
-    const std::size_t rank = i % ranks;
-    if (all[rank * own.size() + tensor] == all[tensor]) continue;
-    throw AgreedError(
-        ErrorCode::internal,
-        "rank " + std::to_string(rank) + " holds other values of " + parameters[tensor]->name +
-            " than rank 0",
-        {.remedy = "report it: ranks that see the same gradients must hold the same parameters"});
-  }
 }
 
 }  // namespace rondo::train

@@ -1,17 +1,6 @@
 // How ranks share the work of training: which rank holds which parameters, gradients and optimizer
-// state, and what is sent when.
+// state, and what is sent when (the table in strategy.cc). A step, on every rank alike:
 //
-//            parameters    gradients     optimizer    on the wire in a step of A micro-steps
-//   ddp      replicated    replicated    replicated   2 (P-1)/P: all-reduce
-//   zero1    replicated    replicated    own block    2 (P-1)/P: reduce-scatter, all-gather
-//   zero2    replicated    own block     own block    (A+1) (P-1)/P: the former A times
-//   zero3    own block     own block     own block    3A (P-1)/P: gathered for forward and backward
-//
-// Bytes are in elements of the model, with padding. A step of zero1 to zero3 also adds up one
-// number, the norm. It has a communicator of its own, so it does not wait for the model's calls and
-// is not counted with them.
-//
-// A step, on every rank alike:
 //   begin_step()
 //   A times: begin_micro_step(last), model.forward, model.backward, end_micro_step()
 //   step(...)
@@ -26,8 +15,7 @@
 #include <vector>
 
 #include "tools/trainer/strategy/asynchronous.h"
-#include "tools/trainer/strategy/gradients.h"
-#include "tools/trainer/strategy/parameters.h"
+#include "tools/trainer/strategy/storage.h"
 
 namespace rondo::train {
 
@@ -94,11 +82,8 @@ class Strategy {
   /// Of asynchronous strategies: the changes of peers that this rank has taken, and what it sent.
   std::optional<Staleness> staleness() const;
   Traffic asynchronous_traffic() const { return exchange_ ? exchange_->traffic() : Traffic(); }
-  /// Elements of padding sent in each pass over the model. With them all ranks have blocks of the
-  /// same size.
-  std::size_t padding() const { return partition_.padding(); }
-  /// Collective calls that a pass over the model (all gradients, or all parameters) is cut into.
-  std::size_t calls() const { return partition_.segments().size(); }
+  /// Each pass over the model (all gradients, or all parameters) makes a call for each segment.
+  const Partition& partition() const { return partition_; }
   /// At most this many bytes of arrays are taken during a step and not when the strategy is made.
   std::size_t later_bytes() const { return parameters_.later_bytes() + gradients_.later_bytes(); }
 
@@ -123,8 +108,10 @@ class Strategy {
   Communicator& world_;
   Communicator alone_;  ///< asynchronous: the world in which this rank computes
   Workplace place_;
-  Communicator scalars_{};  ///< for the norm; made by start(), as nothing before it is collective
-  Partition partition_;     ///< one rank's where nothing is sharded
+  /// For the norm, which neither waits for the model's calls nor counts with them. Made by start(), as
+  /// nothing before it is collective.
+  Communicator scalars_{};
+  Partition partition_;  ///< one rank's where nothing is sharded
   Parameters parameters_;
   Gradients gradients_;
   Array<float> master_{};  ///< 16 bits only
@@ -133,10 +120,5 @@ class Strategy {
   std::optional<Asynchronous> exchange_{};
   bool whole_ = true;
 };
-
-/// A check that all ranks compute with the same parameters, bit for bit. Collective. Throws
-/// AgreedError that names the first tensor that differs, and the first rank whose copy differs from
-/// rank 0's.
-void check_replicas(Communicator& world, const Workplace& place, Strategy& strategy);
 
 }  // namespace rondo::train

@@ -1,7 +1,7 @@
 #include "tools/trainer/strategy/values.h"
 
 #include <algorithm>
-#include <set>
+#include <utility>
 
 namespace rondo::train {
 
@@ -38,16 +38,6 @@ Values Pool::take(std::size_t count) {
   Values taken = std::move(*found);
   idle_.erase(found);
   return taken;
-}
-
-std::size_t WorkingUnits::most_bytes() const {
-  const auto& units = layout_.units();
-  std::size_t elements = units[0].size;
-  std::set<std::size_t> sizes;
-  for (std::size_t unit = 1; unit < units.size(); ++unit) {
-    if (sizes.insert(units[unit].size).second) elements += units[unit].size;
-  }
-  return elements * sizeof(float);
 }
 
 }  // namespace rondo::train

@@ -4,12 +4,10 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
-#include <utility>
 #include <vector>
 
 #include "tools/trainer/math/narrow.h"
 #include "tools/trainer/memory/ledger.h"
-#include "tools/trainer/model/unit.h"
 
 namespace rondo::train {
 
@@ -69,30 +67,6 @@ class Pool {
   Use use_;
   Precision precision_;
   std::vector<Values> idle_{};
-};
-
-/// Float32 copies of the open units, for parameters and gradients that are stored in 16 bits.
-class WorkingUnits {
- public:
-  WorkingUnits(Ledger& ledger, const Layout& layout)
-      : layout_(layout),
-        pool_(ledger, Use::working, Precision::float32),
-        open_(layout.units().size()) {}
-
-  /// A run of the unit's size, valid until close(). Its content is undefined.
-  std::span<float> open(std::size_t unit) {
-    open_[unit] = pool_.take(layout_.unit(unit).size);
-    return at(unit);
-  }
-  void close(std::size_t unit) { pool_.give(std::exchange(open_[unit], {})); }
-  std::span<float> at(std::size_t unit) { return open_[unit].floats(0, open_[unit].size()); }
-  /// The most bytes that can be taken, if at most unit 0 and one other are open at once.
-  std::size_t most_bytes() const;
-
- private:
-  const Layout& layout_;
-  Pool pool_;
-  std::vector<Values> open_;
 };
 
 }  // namespace rondo::train

@@ -1,0 +1,189 @@
+#include "tools/trainer/strategy/storage.h"
+
+#include <algorithm>
+#include <set>
+
+namespace rondo::train {
+
+Storage::Storage(const Workplace& place, const Partition& partition, const StrategyOptions& options,
+                 bool blocks_only, Use use, Use later)
+    : place_(place),
+      partition_(partition),
+      options_(options),
+      blocks_only_(blocks_only),
+      values_(place.ledger, use, options.precision,
+              blocks_only ? partition.own_size() : partition.whole_size()),
+      pool_(place.ledger, later, options.precision),
+      working_(place.ledger, Use::working, Precision::float32),
+      open_(place.layout.units().size()),
+      buffers_(partition.segments().size()),
+      calls_(partition.segments().size()) {}
+
+std::size_t Storage::later_bytes() const {
+  const std::size_t held = blocks_only_ ? partition_.most_held() * size_of(values_.type()) : 0;
+  if (!values_.is_narrow()) return held;
+  // Unit 0 and at most one other are open at once. An array serves units of the same size in turn.
+  const auto& units = place_.layout.units();
+  std::size_t elements = units[0].size;
+  std::set<std::size_t> sizes;
+  for (std::size_t unit = 1; unit < units.size(); ++unit)
+    if (sizes.insert(units[unit].size).second) elements += units[unit].size;
+  return held + elements * sizeof(float);
+}
+
+void Parameters::adopt(std::size_t unit, std::span<const float> values) {
+  if (!blocks_only_) return values_.write(partition_.whole_begin(unit), values);
+  const Extent owned = partition_.owned(unit);
+  values_.write(own_begin(unit),
+                values.subspan(owned.begin - partition_.segment(unit).begin, owned.size));
+}
+
+void Parameters::open(std::size_t unit, Pass pass) {
+  const std::size_t segment = partition_.segment_of(unit);
+  hide();
+  if (blocks_only_) {
+    if (pass != pass_ || visited_[unit]) {  // another pass begins
+      pass_ = pass;
+      std::fill(visited_.begin(), visited_.end(), false);
+    }
+    if (buffers_[unit].empty()) gather(unit);
+  }
+  calls_[segment].wait(place_.watch);
+  if (blocks_only_) {
+    visited_[unit] = true;
+    if (options_.overlap) prefetch();
+  }
+  if (!values_.is_narrow()) return;
+  values_of(segment).read(begin_of(unit), open_unit(unit));
+  if (blocks_only_) give_buffer(unit);
+}
+
+void Parameters::close(std::size_t unit) {
+  if (values_.is_narrow()) {
+    close_unit(unit);
+  } else if (blocks_only_) {
+    give_buffer(unit);
+  }
+}
+
+void Parameters::own_changed(std::size_t segment) {
+  if (blocks_only_ || partition_.ranks() == 1) return;  // nobody holds a copy
+  gather(segment);
+  if (!options_.overlap) calls_[segment].wait(place_.watch);
+}
+
+std::span<const std::byte> Parameters::replica(std::size_t unit) {
+  const std::size_t segment = partition_.segment_of(unit);
+  hide();
+  if (blocks_only_ && buffers_[unit].empty()) {
+    gather(unit);
+    shown_ = unit;
+  }
+  calls_[segment].wait(place_.watch);
+  return values_of(segment).bytes(begin_of(unit), place_.layout.unit(unit).size);
+}
+
+void Parameters::settle() {
+  for (Pending& call : calls_) call.wait(place_.watch);
+}
+
+void Parameters::gather(std::size_t segment) {
+  const Segment& cut = partition_.segment(segment);
+  if (blocks_only_) take_buffer(segment);
+  void* const into = values_of(segment).at(blocks_only_ ? 0 : cut.whole);
+  calls_[segment] = Pending(place_, {Collective::all_gather, values_.at(own_begin(segment)), into,
+                                     cut.block, values_.type()});
+}
+
+/// Gathers the unit that this pass opens next. Forward ascends, backward descends. In a GPT's
+/// backward the root comes first and is skipped later.
+void Parameters::prefetch() {
+  std::size_t next = visited_.size();
+  if (pass_ == Pass::forward) {
+    const auto found = std::find(visited_.begin(), visited_.end(), false);
+    next = static_cast<std::size_t>(found - visited_.begin());
+  } else {
+    const auto found = std::find(visited_.rbegin(), visited_.rend(), false);
+    if (found != visited_.rend()) next = static_cast<std::size_t>(visited_.rend() - found) - 1;
+  }
+  if (next < visited_.size() && buffers_[next].empty()) gather(next);
+}
+
+Gradients::Gradients(const Workplace& place, const Partition& partition,
+                     const StrategyOptions& options, const StrategyInfo& info)
+    : Storage(place, partition, options, info.shards_gradients, Use::gradients, Use::buckets),
+      info_(info),
+      compressor_(make_compressor(place, partition, options)),
+      missing_(partition.segments().size()) {}
+
+void Gradients::begin_micro_step(bool last) {
+  syncs_ = last || blocks_only_ || options_.sync_every_micro_step;
+  for (std::size_t s = 0; s < missing_.size(); ++s) missing_[s] = partition_.segment(s).units;
+}
+
+void Gradients::open(std::size_t unit) {
+  const std::size_t segment = partition_.segment_of(unit);
+  if (blocks_only_ && buffers_[segment].empty()) {
+    take_buffer(segment);
+    buffers_[segment].zero();
+  }
+  if (!values_.is_narrow()) return;
+  const auto fresh = open_unit(unit);
+  std::fill(fresh.begin(), fresh.end(), 0.0F);
+}
+
+void Gradients::close(std::size_t unit) {
+  const std::size_t segment = partition_.segment_of(unit);
+  if (values_.is_narrow()) {
+    values_of(segment).add(begin_of(unit), at(unit));
+    close_unit(unit);
+  }
+  if (--missing_[segment] == 0 && syncs_ && (options_.overlap || blocks_only_)) reduce(segment);
+}
+
+void Gradients::end_micro_step() {
+  if (!blocks_only_ && syncs_ && !options_.overlap) {
+    for (std::size_t s = calls_.size(); s-- > 0;) reduce(s);
+  }
+  while (!started_.empty()) collect();
+}
+
+std::span<const float> Gradients::own(std::size_t segment, Extent part, std::span<float> scratch) {
+  const std::size_t begin = own_begin(segment) + part.begin;
+  if (!values_.is_narrow()) return values_.floats(begin, part.size);
+  values_.read(begin, scratch.first(part.size));
+  return scratch.first(part.size);
+}
+
+Collection Gradients::call_for(std::size_t segment) {
+  if (compressor_) return compressor_->pack(segment, whole(segment));
+  const Segment& cut = partition_.segment(segment);
+  Values& values = values_of(segment);
+  const std::size_t begin = blocks_only_ ? 0 : cut.whole;
+  if (!info_.shards_state)
+    return {Collective::all_reduce, values.at(begin), values.at(begin), cut.block, values.type()};
+  return {Collective::reduce_scatter, values.at(begin),
+          values.at(begin + partition_.rank() * cut.block), cut.block, values.type()};
+}
+
+/// Of scattered segments at most one stays on the wire while the next is computed. That keeps the
+/// number of buffers small.
+void Gradients::reduce(std::size_t segment) {
+  calls_[segment] = Pending(place_, call_for(segment));
+  started_.push_back(segment);
+  const std::size_t in_flight = options_.overlap ? 1 : 0;
+  while (blocks_only_ && started_.size() > in_flight) collect();
+}
+
+void Gradients::collect() {
+  const std::size_t segment = started_.front();
+  started_.pop_front();
+  calls_[segment].wait(place_.watch);
+  if (compressor_) compressor_->unpack(segment, whole(segment));
+  if (!blocks_only_) return;
+  const Segment& cut = partition_.segment(segment);
+  values_.add(cut.own, buffers_[segment], partition_.rank() * cut.block, cut.block);
+  give_buffer(segment);
+}
+
+}  // namespace rondo::train
