@@ -123,7 +123,7 @@ Checkpoints::Start Checkpoints::start() {
 Checkpoints::Start Checkpoints::go_back() {
   Start start;
   while (const auto step = newest()) {
-    Header saved;
+    ReadHeader saved;
     try {
       saved = verified(*step);
     } catch (const AgreedError& error) {
@@ -138,14 +138,15 @@ Checkpoints::Start Checkpoints::go_back() {
     }
     together(control_, [&] {
       of(at(*step), [&] {
-        require_same(saved.identity, header_.identity);
-        load(*step, read_header(File::open(at(*step))).bytes);
+        require_same(saved.header.identity, header_.identity);
+        load(*step, saved.bytes);
       });
     });
     strategy_.shards_changed();
     strategy_.settle();
-    start.position = saved.position;
-    start.words += "resumed at step " + std::to_string(*step) + ", saved by " + saved.made_by;
+    start.position = saved.header.position;
+    start.words +=
+        "resumed at step " + std::to_string(*step) + ", saved by " + saved.header.made_by;
     break;
   }
   return start;
@@ -153,7 +154,7 @@ Checkpoints::Start Checkpoints::go_back() {
 
 /// Checks the whole file, of which each rank reads a part. Does not check to which training it
 /// belongs.
-Header Checkpoints::verified(std::size_t step) {
+ReadHeader Checkpoints::verified(std::size_t step) {
   ReadHeader read;
   std::uint64_t sum = 0;
   together(control_, [&] {
@@ -173,7 +174,7 @@ Header Checkpoints::verified(std::size_t step) {
   });
   control_.all_reduce(sum);
   together(control_, [&] { of(at(step), [&] { require_digest(read, sum); }); });
-  return read.header;
+  return read;
 }
 
 /// Fills this rank's shards. `arrays`: where the first array begins.

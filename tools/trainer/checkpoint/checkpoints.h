@@ -63,7 +63,7 @@ class Checkpoints {
   std::filesystem::path at(std::size_t step, const char* ending = "") const;
   std::vector<std::size_t> steps() const;
   std::optional<std::size_t> newest();
-  Header verified(std::size_t step);
+  ReadHeader verified(std::size_t step);
   void load(std::size_t step, std::uint64_t arrays);
   void begin(std::size_t step, const std::string& header) const;
   std::uint64_t write_shards(std::size_t step, std::uint64_t arrays);

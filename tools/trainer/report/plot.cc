@@ -52,40 +52,30 @@ void loss_panel(plot::Svg& svg, const std::vector<StepRecord>& steps) {
   svg.text({right, 278}, "step " + std::to_string(steps.back().step), "end");
 }
 
-/// Mean milliseconds of each phase over some neighbouring steps.
-PhaseSeconds mean_of(const std::vector<StepRecord>& steps, std::size_t begin, std::size_t end) {
-  PhaseSeconds mean{};
-  for (std::size_t i = begin; i < end; ++i) {
-    for (std::size_t phase = 0; phase < mean.size(); ++phase)
-      mean[phase] += 1e3 * steps[i].phases[phase] / static_cast<double>(end - begin);
-  }
-  return mean;
-}
-
-void time_panel(plot::Svg& svg, const std::vector<StepRecord>& steps) {
+/// A column for each step, or for some neighbouring ones, in means of milliseconds.
+void time_panel(plot::Svg& svg, std::span<const StepRecord> steps) {
   const std::size_t columns = std::min<std::size_t>(steps.size(), 50);
-  std::vector<PhaseSeconds> means;
+  std::vector<std::array<double, phase_names.size() + 1>> tops(columns);
   double high = 0;
   for (std::size_t column = 0; column < columns; ++column) {
-    means.push_back(
-        mean_of(steps, column * steps.size() / columns, (column + 1) * steps.size() / columns));
-    double sum = 0;
-    for (const double phase : means.back()) sum += phase;
-    high = std::max(high, sum);
+    const std::size_t begin = column * steps.size() / columns;
+    const auto some = steps.subspan(begin, (column + 1) * steps.size() / columns - begin);
+    auto& top = tops[column];
+    for (std::size_t phase = 0; phase < phase_names.size(); ++phase)
+      top[phase + 1] =
+          top[phase] + 1e3 * seconds_in(some, phase) / static_cast<double>(some.size());
+    high = std::max(high, top.back());
   }
   const plot::Scale y = axis(svg, 320, 500, high, "time a step, rank 0 (ms)");
   const double wide = (right - left) / static_cast<double>(columns);
-  for (std::size_t column = 0; column < columns; ++column) {
-    double sum = 0;
-    for (std::size_t phase = 0; phase < phase_names.size(); ++phase) {
-      const double below = y.at(sum);
-      sum += means[column][phase];
-      svg.rectangle({left + wide * static_cast<double>(column) + 1, y.at(sum)}, wide - 2,
-                    below - y.at(sum), colours[phase]);
+  for (std::size_t phase = 0; phase < phase_names.size(); ++phase) {
+    for (std::size_t column = 0; column < columns; ++column) {
+      const double top = y.at(tops[column][phase + 1]);
+      svg.rectangle({left + wide * static_cast<double>(column) + 1, top}, wide - 2,
+                    y.at(tops[column][phase]) - top, colours[phase]);
     }
-  }
-  for (std::size_t phase = 0; phase < phase_names.size(); ++phase)
     svg.key({left + 130 * static_cast<double>(phase), 522}, colours[phase], phase_names[phase]);
+  }
 }
 
 }  // namespace

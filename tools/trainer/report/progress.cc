@@ -17,12 +17,6 @@ double seconds_of(Steps steps) {
   return sum;
 }
 
-double seconds_in(Steps steps, std::size_t phase) {
-  double sum = 0;
-  for (const StepRecord& step : steps) sum += step.phases[phase];
-  return sum;
-}
-
 std::string rate_text(const RunRecord& run, Steps steps) {
   const double seconds = seconds_of(steps);
   const auto targets = static_cast<double>(steps.size() * run.targets_per_step);

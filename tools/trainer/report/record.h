@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -93,6 +94,12 @@ struct StepRecord {
     return sum;
   }
 };
+
+inline double seconds_in(std::span<const StepRecord> steps, std::size_t phase) {
+  double sum = 0;
+  for (const StepRecord& step : steps) sum += step.phases[phase];
+  return sum;
+}
 
 /// The data that stay the same during a run.
 struct RunRecord {

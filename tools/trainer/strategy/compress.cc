@@ -30,7 +30,7 @@ class Rounding final : public Compressor {
 
  private:
   std::span<std::uint16_t> part(std::size_t segment) {
-    return packed_.span().subspan(partition_.segment(segment).whole, partition_.padded(segment));
+    return partition_.part(packed_.span(), segment);
   }
 
   const Partition& partition_;
@@ -49,8 +49,7 @@ class Quantized final : public Compressor {
   }
 
   Collection pack(std::size_t segment, std::span<float> gradients) override {
-    const auto rest =
-        rest_.span().subspan(partition_.segment(segment).whole, partition_.padded(segment));
+    const auto rest = partition_.part(rest_.span(), segment);
     const auto blocks = blocks_[segment].span();
     quantize(gradients, blocks, rest);
     return {.input = blocks.data(),
@@ -86,8 +85,7 @@ class TopK final : public Compressor {
   }
 
   Collection pack(std::size_t segment, std::span<float> gradients) override {
-    const auto rest =
-        rest_.span().subspan(partition_.segment(segment).whole, partition_.padded(segment));
+    const auto rest = partition_.part(rest_.span(), segment);
     for (std::size_t i = 0; i < rest.size(); ++i) rest[i] += gradients[i];
     const auto all = entries_[segment].span();
     const auto own = all.subspan(rank_ * (all.size() / ranks_), all.size() / ranks_);

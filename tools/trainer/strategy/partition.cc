@@ -50,11 +50,16 @@ Extent Partition::owned(std::size_t segment) const {
 }
 
 std::size_t Partition::most_held() const {
-  std::size_t elements = padded(0);
+  std::vector<std::size_t> sizes;
+  for (std::size_t index = 0; index < segments_.size(); ++index) sizes.push_back(padded(index));
+  return held_at_once(sizes, 2);
+}
+
+std::size_t held_at_once(const std::vector<std::size_t>& sizes, int others) {
+  std::size_t elements = sizes[0];
   std::map<std::size_t, int> arrays;  // by size
-  for (std::size_t index = 1; index < segments_.size(); ++index) {
-    if (++arrays[padded(index)] <= 2) elements += padded(index);
-  }
+  for (std::size_t index = 1; index < sizes.size(); ++index)
+    if (++arrays[sizes[index]] <= others) elements += sizes[index];
   return elements;
 }
 

@@ -10,6 +10,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <span>
 #include <vector>
 
 #include "tools/trainer/model/unit.h"
@@ -26,6 +27,10 @@ struct Segment {
   std::size_t whole = 0;  ///< where it begins in a whole array
   std::size_t own = 0;    ///< where this rank's block begins in an array of own blocks
 };
+
+/// Elements of the arrays that are needed if at most the first size and `others` more are held at
+/// once. An array serves equal sizes in turn.
+std::size_t held_at_once(const std::vector<std::size_t>& sizes, int others);
 
 /// A run of the flat model.
 struct Extent {
@@ -51,8 +56,7 @@ class Partition {
   std::size_t own_size() const { return own_size_; }
   std::size_t padding() const { return whole_size() - model_size_; }
   std::size_t padded(std::size_t segment) const { return segments_[segment].block * ranks_; }
-  /// Elements, padding included, of the arrays that are needed if at most segment 0 and two others
-  /// are held at once. An array serves segments of the same size in turn.
+  /// Elements, padding included, that are held at most if it is segment 0 and two others.
   std::size_t most_held() const;
   /// Where a unit begins in its padded segment.
   std::size_t offset_in_segment(std::size_t unit) const {
@@ -64,6 +68,10 @@ class Partition {
   }
   std::size_t own_block(std::size_t segment) const {
     return segments_[segment].whole + rank_ * segments_[segment].block;
+  }
+  template <class T>
+  std::span<T> part(std::span<T> whole, std::size_t segment) const {
+    return whole.subspan(segments_[segment].whole, padded(segment));
   }
   /// This rank's part of a segment without padding: a prefix of its block, which can be empty.
   Extent owned(std::size_t segment) const;

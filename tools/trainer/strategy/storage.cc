@@ -1,7 +1,6 @@
 #include "tools/trainer/strategy/storage.h"
 
 #include <algorithm>
-#include <set>
 
 namespace rondo::train {
 
@@ -22,13 +21,9 @@ Storage::Storage(const Workplace& place, const Partition& partition, const Strat
 std::size_t Storage::later_bytes() const {
   const std::size_t held = blocks_only_ ? partition_.most_held() * size_of(values_.type()) : 0;
   if (!values_.is_narrow()) return held;
-  // Unit 0 and at most one other are open at once. An array serves units of the same size in turn.
-  const auto& units = place_.layout.units();
-  std::size_t elements = units[0].size;
-  std::set<std::size_t> sizes;
-  for (std::size_t unit = 1; unit < units.size(); ++unit)
-    if (sizes.insert(units[unit].size).second) elements += units[unit].size;
-  return held + elements * sizeof(float);
+  std::vector<std::size_t> sizes;  // unit 0 and at most one other are open at once
+  for (const Unit& unit : place_.layout.units()) sizes.push_back(unit.size);
+  return held + held_at_once(sizes, 1) * sizeof(float);
 }
 
 void Parameters::adopt(std::size_t unit, std::span<const float> values) {
