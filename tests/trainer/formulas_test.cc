@@ -3,7 +3,6 @@
 #include "tools/trainer/report/formulas.h"
 
 #include <array>
-#include <sstream>
 
 #include "algorithms/table.h"
 #include "core/schedule/formula.h"
@@ -227,14 +226,6 @@ TEST_CASE("messages that devices do not send are left out; others that are missi
   CHECK_THAT(validation_text(evidence), Catch::Contains("from GPU to GPU"));
 }
 
-/// What rank 0 prints; all calls go by this algorithm.
-std::string validated(int ranks, const train::Options& options, const std::string& algorithm) {
-  std::ostringstream out;
-  rondo::test::with_world(ranks, {.algorithm = algorithm},
-                          [&](Communicator& world) { train::run(options, world, out); });
-  return out.str();
-}
-
 TEST_CASE("what a step sends by any algorithm is what that algorithm's formula says") {
   struct Case {
     const char* strategy;
@@ -256,7 +247,7 @@ TEST_CASE("what a step sends by any algorithm is what that algorithm's formula s
   options.validate = true;
   options.strategy.kind = each.strategy;
   const int ranks = GENERATE(2, 3, 4);
-  const std::string text = validated(ranks, options, each.algorithm);
+  const std::string text = test::train_on(ranks, options, {.algorithm = each.algorithm}).text;
   INFO(each.strategy << " by " << each.algorithm << " on " << ranks << " ranks:\n" << text);
   CHECK_THAT(text, Catch::Contains("messages  ") && Catch::Contains(each.algorithm));
   CHECK_THAT(text, Catch::Contains("+0.00%  within") && !Catch::Contains("OFF"));
@@ -274,11 +265,9 @@ TEST_CASE(
   options.batch = 12;
   options.progress = "none";  // which formulas that were asked for do not heed
   options.formulas = "full";
-  std::ostringstream out;
-  rondo::test::with_world(2, {.transport = "tcp"},
-                          [&](Communicator& world) { train::run(options, world, out); });
-  INFO(out.str());
-  CHECK_THAT(out.str(), Catch::Contains("one_shot: P-1 a call") && !Catch::Contains("OFF"));
+  const std::string text = test::train_on(2, options, {.transport = "tcp"}).text;
+  INFO(text);
+  CHECK_THAT(text, Catch::Contains("one_shot: P-1 a call") && !Catch::Contains("OFF"));
 }
 
 TEST_CASE("what every strategy sends and holds is what its formula says, for any number of ranks") {
@@ -291,7 +280,7 @@ TEST_CASE("what every strategy sends and holds is what its formula says, for any
         options.validate = true;
         options.strategy.kind = row.name;
         options.strategy.precision = options.strategy.wire = precision;
-        const std::string text = validated(ranks, options, "ring");
+        const std::string text = test::train_on(ranks, options, {.algorithm = "ring"}).text;
         INFO(row.name << " in " << info(precision).name << " on " << ranks << " ranks:\n" << text);
         CHECK_THAT(text, Catch::Contains("payload a rank") && Catch::Contains("within"));
         CHECK_THAT(text, !Catch::Contains("OFF"));

@@ -1,4 +1,5 @@
 // The optimizers agree with the formulas in double, whole and in shards.
+#include <array>
 #include <cmath>
 #include <vector>
 
@@ -43,50 +44,45 @@ struct Values {
   }
 };
 
-TEST_CASE("AdamW follows its formula, and decays matrices only") {
+/// Three steps of the optimizer are those of formula(step, index, gradient, parameter) in double.
+template <class Formula>
+void check_steps(const OptimizerOptions& options, double rate, double scale, Formula formula) {
   const auto layout = small_layout();
-  const OptimizerOptions options{.kind = "adamw", .weight_decay = 0.1};
   const Optimizer optimizer(options, layout);
   Values values(layout.size());
-  const Values start = values;
-  std::vector<double> expected(start.parameters.begin(), start.parameters.end());
-  std::vector<double> mean(layout.size()), square(layout.size());
+  std::vector<double> expected(values.parameters.begin(), values.parameters.end());
   for (std::size_t step = 1; step <= 3; ++step) {
-    optimizer.update(host_machine(), values.range(0, layout.size(), 2), {step, 0.01, 0.5});
-    for (std::size_t i = 0; i < layout.size(); ++i) {
-      const double gradient = 0.5 * static_cast<double>(start.gradients[i]);
-      mean[i] = 0.9 * mean[i] + 0.1 * gradient;
-      square[i] = 0.99 * square[i] + 0.01 * gradient * gradient;
-      const double mean_hat = mean[i] / (1 - std::pow(0.9, static_cast<double>(step)));
-      const double square_hat = square[i] / (1 - std::pow(0.99, static_cast<double>(step)));
-      if (decays(i)) expected[i] *= 1 - 0.01 * 0.1;
-      expected[i] -= 0.01 * mean_hat / (std::sqrt(square_hat) + 1e-8);
-    }
+    optimizer.update(host_machine(), values.range(0, layout.size(), optimizer.states()),
+                     {step, rate, scale});
+    for (std::size_t i = 0; i < layout.size(); ++i)
+      formula(static_cast<double>(step), i, scale * static_cast<double>(values.gradients[i]),
+              expected[i]);
   }
-  for (std::size_t i = 0; i < layout.size(); ++i) {
+  for (std::size_t i = 0; i < layout.size(); ++i)
     CHECK(values.parameters[i] == Approx(expected[i]).epsilon(1e-5).margin(1e-6));
-  }
+}
+
+TEST_CASE("AdamW follows its formula, and decays matrices only") {
+  std::array<double, 15> mean{}, square{};
+  check_steps({.kind = "adamw", .weight_decay = 0.1}, 0.01, 0.5,
+              [&](double step, std::size_t i, double gradient, double& parameter) {
+                mean[i] = 0.9 * mean[i] + 0.1 * gradient;
+                square[i] = 0.99 * square[i] + 0.01 * gradient * gradient;
+                const double mean_hat = mean[i] / (1 - std::pow(0.9, step));
+                const double square_hat = square[i] / (1 - std::pow(0.99, step));
+                if (decays(i)) parameter *= 1 - 0.01 * 0.1;
+                parameter -= 0.01 * mean_hat / (std::sqrt(square_hat) + 1e-8);
+              });
 }
 
 TEST_CASE("SGD with momentum follows its formula") {
-  const auto layout = small_layout();
-  const Optimizer optimizer({.kind = "sgd", .momentum = 0.8, .weight_decay = 0.05}, layout);
-  Values values(layout.size());
-  const Values start = values;
-  std::vector<double> expected(start.parameters.begin(), start.parameters.end());
-  std::vector<double> velocity(layout.size());
-  for (std::size_t step = 1; step <= 3; ++step) {
-    optimizer.update(host_machine(), values.range(0, layout.size(), 1), {step, 0.1, 1.0});
-    for (std::size_t i = 0; i < layout.size(); ++i) {
-      const double decay = decays(i) ? 0.05 * expected[i] : 0;
-      velocity[i] = 0.8 * velocity[i] + static_cast<double>(start.gradients[i]) + decay;
-      expected[i] -= 0.1 * velocity[i];
-    }
-  }
-  for (std::size_t i = 0; i < layout.size(); ++i) {
-    CHECK(values.parameters[i] == Approx(expected[i]).epsilon(1e-5).margin(1e-6));
-  }
-  CHECK(Optimizer({.kind = "sgd", .momentum = 0}, layout).states() == 0);
+  std::array<double, 15> velocity{};
+  check_steps({.kind = "sgd", .momentum = 0.8, .weight_decay = 0.05}, 0.1, 1,
+              [&](double, std::size_t i, double gradient, double& parameter) {
+                velocity[i] = 0.8 * velocity[i] + gradient + (decays(i) ? 0.05 * parameter : 0);
+                parameter -= 0.1 * velocity[i];
+              });
+  CHECK(Optimizer({.kind = "sgd", .momentum = 0}, small_layout()).states() == 0);
 }
 
 TEST_CASE("shards that cut parameters take the same steps as the whole") {

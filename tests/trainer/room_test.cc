@@ -41,7 +41,7 @@ TEST_CASE("a plan covers the peak of every strategy and type, and little more") 
       for (const int ranks : {1, 3}) {
         INFO(row.name << " " << info(precision).name << " on " << ranks);
         const auto options = small(std::string(row.name), precision);
-        test::on_world(ranks, [&](Communicator& world) { check_plan(world, options); });
+        test::with_world(ranks, {}, [&](Communicator& world) { check_plan(world, options); });
       }
     }
   }

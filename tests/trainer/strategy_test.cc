@@ -29,7 +29,7 @@ rondo::train::Options options_of(const StrategyOptions& strategy) {
 /// Runs body(world, session) on every rank.
 template <class Body>
 void train_on(int ranks, const rondo::train::Options& options, Body body) {
-  test::on_world(ranks, [&](Communicator& world) {
+  test::with_world(ranks, {}, [&](Communicator& world) {
     Session session(options, world);
     body(world, session);
   });

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <concepts>
-#include <exception>
 #include <sstream>
 #include <string>
 #include <vector>
@@ -32,44 +31,30 @@ inline train::Options small_gpt_options() {
   return options;
 }
 
-/// Runs body(world) on every rank. A rank that fails alone aborts the others, as main() does.
-template <class Body>
-void on_world(int ranks, Body&& body) {
-  with_world(ranks, {}, [&](Communicator& world) {
-    try {
-      body(world);
-    } catch (const train::AgreedError&) {
-      throw;
-    } catch (const std::exception& failure) {
-      world.abort(failure.what());
-      throw;
-    }
-  });
-}
-
 /// Rank 0's records and output.
 struct Trained {
   std::vector<train::StepRecord> steps{};
   std::string text{};
 };
-inline Trained train_on(int ranks, const train::Options& options) {
+inline Trained train_on(int ranks, const train::Options& options, const Options& calls = {}) {
   Trained trained;
-  on_world(ranks, [&](Communicator& world) {
-    std::ostringstream out;
+  std::ostringstream out;
+  with_world(ranks, calls, [&](Communicator& world) {
     auto steps = train::run(options, world, out);
-    if (world.rank() == 0) trained = {std::move(steps), out.str()};
+    if (world.rank() == 0) trained.steps = std::move(steps);
   });
+  trained.text = out.str();
   return trained;
 }
 inline std::vector<Loss> losses_of(int ranks, const train::Options& options) {
   return losses_of(train_on(ranks, options).steps);
 }
 
-/// The error that all ranks throw alike, in a body like on_world()'s; empty: none.
+/// The error that all ranks throw alike, in a body like with_world()'s; empty: none.
 template <std::invocable<Communicator&> Body>
 std::string refusal(int ranks, Body&& body) {
   std::vector<std::string> words(static_cast<std::size_t>(ranks));
-  on_world(ranks, [&](Communicator& world) {
+  with_world(ranks, {}, [&](Communicator& world) {
     try {
       body(world);
     } catch (const train::AgreedError& error) {
