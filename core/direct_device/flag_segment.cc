@@ -31,16 +31,16 @@ constexpr int signals_of_pair = 3 * halves + 2 * slots;
 constexpr int words_of_pair = signals_of_pair + 4;
 
 /// A shape in one word.
-std::uint64_t pack(const MessageShape& shape) {
+std::uint64_t word_of(const MessageShape& shape) {
   return shape.count << 8 | static_cast<std::uint64_t>(shape.type) << 1 | (shape.on_device ? 1 : 0);
 }
-MessageShape unpack(std::uint64_t word) {
+MessageShape message_shape(std::uint64_t word) {
   return {word >> 8, static_cast<DataType>(word >> 1 & 127), (word & 1) != 0};
 }
 
 /// A place in one word.
 constexpr int offset_bits = 48;
-std::uint64_t pack(const WindowPlace& place) {
+std::uint64_t word_of(const WindowPlace& place) {
   return std::uint64_t{place.window} << offset_bits | place.offset;
 }
 WindowPlace place_of(std::uint64_t word) {
@@ -215,7 +215,7 @@ std::optional<FlagSegment::Words> FlagSegment::read(Announcement& entry, std::ui
 
 void FlagSegment::announce(int rank, std::uint64_t sequence, const Announced& call) const {
   write(announcement(rank, sequence), sequence,
-        {call.fingerprint, pack(call.places.input), pack(call.places.output)});
+        {call.fingerprint, word_of(call.places.input), word_of(call.places.output)});
 }
 
 std::optional<Announced> FlagSegment::find(int rank, std::uint64_t sequence) const {
@@ -226,14 +226,14 @@ std::optional<Announced> FlagSegment::find(int rank, std::uint64_t sequence) con
 
 void FlagSegment::announce_message(int rank, int peer, bool sends, std::uint64_t sequence,
                                    const MessageShape& shape) const {
-  write(message(rank, peer, sends, sequence), sequence, {pack(shape), 0, 0});
+  write(message(rank, peer, sends, sequence), sequence, {word_of(shape), 0, 0});
 }
 
 std::optional<MessageShape> FlagSegment::find_message(int rank, int peer, bool sends,
                                                       std::uint64_t sequence) const {
   const auto found = read(message(rank, peer, sends, sequence), sequence);
   if (!found) return std::nullopt;
-  return unpack((*found)[0]);
+  return message_shape((*found)[0]);
 }
 
 }  // namespace rondo::direct_device

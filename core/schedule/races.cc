@@ -26,10 +26,10 @@ enum class Memory : std::uint8_t { input, output, scratch, shown };
 /// owner, memory, scratch slot, chunk
 using Cell = std::tuple<int, Memory, int, int>;
 
-class Finder {
+class RaceFinder {
  public:
-  Finder(const Schedule& header, std::span<const Program> programs,
-         const std::function<void(const std::string&)>& complain)
+  RaceFinder(const Schedule& header, std::span<const Program> programs,
+             const std::function<void(const std::string&)>& complain)
       : header_(header), programs_(programs), complain_(complain) {
     for (const Program& program : programs) {
       touched_.emplace_back();
@@ -206,7 +206,7 @@ std::vector<std::int32_t> touched(const Program& program, int stage) {
 
 void find_races(const Schedule& header, std::span<const Program> programs,
                 const std::function<void(const std::string&)>& complain) {
-  Finder(header, programs, complain).find();
+  RaceFinder(header, programs, complain).find();
 }
 
 }  // namespace rondo

@@ -31,6 +31,7 @@ endif()
 # A unity build compiles several files of a target as one: it takes a third of the time. Names of one
 # file's anonymous namespace are then seen in the next file, which is no fault. The preset debug
 # compiles each file by itself, so that each includes what it needs.
+set(CMAKE_UNITY_BUILD_BATCH_SIZE 16)   # files; CMake's own 8 take a tenth longer
 if(NOT CMAKE_UNITY_BUILD)
   target_compile_options(rondo_flags INTERFACE -Wshadow)
 elseif(CMAKE_CXX_COMPILER_ID STREQUAL GNU)

@@ -17,7 +17,7 @@ constexpr std::chrono::seconds connect_deadline{60};
 /// Longest wait for an answer after asking the remote side to kill everything.
 constexpr std::chrono::milliseconds kill_deadline{1000};
 /// Errors repeat what a login shell printed before the greeting, up to this length.
-constexpr std::size_t longest_noise = 300;
+constexpr std::size_t longest_repeated = 300;
 
 std::vector<std::string> split_words(const std::string& text) {
   std::vector<std::string> words;
@@ -207,7 +207,7 @@ void RemoteNode::connection_ended(Ending ending) {
   std::string reason = trouble_;
   if (reason.empty()) reason = "'" + command_.front() + "' " + ending.text();
   const std::string noise = reader_.noise();
-  if (!noise.empty()) reason += " after it printed: " + noise.substr(0, longest_noise);
+  if (!noise.empty()) reason += " after it printed: " + noise.substr(0, longest_repeated);
   events_.lost(node_, reason);
 }
 
