@@ -43,7 +43,7 @@ class Failures(JobTest):
                 ranks.kill_rank(rank)
             ranks.send_signal(SIGCONT)
             self.assertEqual(ranks.end(), 137)
-            self.assertRegex(ranks.error, r"after that ranks (\d, ){2}\d were killed by signal 9 \(SIGKILL\)\n")
+            self.assertRegex(ranks.error, r"after that ranks (\d, ){2}\d were killed by signal 9 ")
 
     def test_the_first_failures_status_is_the_jobs(self):
         result = finish(*job(["-n", 4], "leave", 7, 3))
