@@ -6,6 +6,7 @@
 
 #include "rondo/error.h"
 #include "tests/catch.h"
+#include "tests/support/threads.h"
 #include "tests/trainer/bare.h"
 #include "tools/trainer/data/random.h"
 

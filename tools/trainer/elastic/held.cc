@@ -129,8 +129,8 @@ Held hold(Run& run) {
   if (!session.strategy().is_whole()) return held;
   for (const auto& [place, values] :
        pieces_of(session.strategy().shards_now(), session.layout().size())) {
-    Held::Part& part = held.parts.emplace_back(place, std::vector<float>(values.size()));
-    session.machine().read(values.data(), part.values.data(), values.size_bytes());
+    held.parts.push_back({place, std::vector<float>(values.size())});
+    session.machine().read(values.data(), held.parts.back().values.data(), values.size_bytes());
   }
   return held;
 }
