@@ -112,8 +112,9 @@ class JobTest(unittest.TestCase):
     def check_clean(self, result):
         self.assertEqual((result.status, result.trouble, failures_in(result.output)), (0, "", {}), result)
 
-    def check_failures(self, result, ranks, texts=(), within=60, **fields):
-        """So many ranks ended with an error whose text has all of these parts, and which has these fields."""
+    def check_failures(self, result, ranks, texts=(), within=None, **fields):
+        """So many ranks ended with an error whose text has all of these parts, and which has these fields;
+        `within` so many seconds."""
         failures = failures_in(result.output)
         self.assertEqual(len(failures), ranks, result)
         for failure in failures.values():
@@ -121,9 +122,14 @@ class JobTest(unittest.TestCase):
                 self.assertEqual(getattr(failure, name), value, failure)
             for text in texts:
                 self.assertIn(text, failure.text)
-            self.assertLess(failure.seconds, within, failure)
+            if within is not None:
+                self.assertLess(failure.seconds, within, failure)
         return failures
 
     def in_time(self, attempt):
         """One of three tries returns that a job ended in time. The machine may be busy in the others."""
-        self.assertTrue(any(attempt() for _ in range(3)), "no job ended in time")
+        for _ in range(3):
+            if attempt():
+                return
+            print("a job's end took too long; again", flush=True)
+        self.fail("no job ended in time")

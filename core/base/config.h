@@ -78,7 +78,8 @@ struct Placement {
   int ranks = 1;
   int local_rank = 0;
   int local_ranks = 1;
-  std::string address{};  ///< where rank 0 listens; empty when ranks == 1
+  bool local_known = false;  ///< the launcher said local_rank
+  std::string address{};     ///< where rank 0 listens; empty when ranks == 1
   std::uint16_t port = 0;
   std::string source{};  ///< "torchrun", "slurm", "mpi", "none", for logs
 };

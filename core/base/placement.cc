@@ -68,6 +68,7 @@ void read_local(const Environment& environment, std::initializer_list<std::strin
                 std::initializer_list<std::string_view> size_names, Placement& placement) {
   const auto rank = first_of(environment, rank_names);
   const auto size = first_of(environment, size_names);
+  placement.local_known = rank.has_value();
   if (rank) placement.local_rank = number(*rank, 0, most_ranks);
   placement.local_ranks = size ? number(*size, 1, most_ranks) : placement.local_rank + 1;
   if (rank && size && placement.local_rank >= placement.local_ranks) {

@@ -116,6 +116,13 @@ void Listener::accept_next() {
   });
 }
 
+/// Asio tries to take a connection even where nobody asks for one, so a shortage shows. Its end does
+/// not, until somebody comes.
+std::string Listener::obstacle() const {
+  const bool is_over = obstacle_.empty() || UniqueFd(::open("/dev/null", O_RDONLY | O_CLOEXEC));
+  return is_over ? std::string() : obstacle_;
+}
+
 void Listener::reserve() { spare_ = UniqueFd(::open("/dev/null", O_RDONLY | O_CLOEXEC)); }
 
 void Listener::close() {

@@ -36,7 +36,7 @@ class Listener {
   void pause(bool paused);
   void close();
   /// Why it cannot take connections: no descriptor is free, say. Empty: nothing.
-  const std::string& obstacle() const { return obstacle_; }
+  std::string obstacle() const;
 
  private:
   void begin();
@@ -49,8 +49,8 @@ class Listener {
   std::optional<KeptFromChildren> unforked_;  ///< the acceptor's
   boost::asio::steady_timer retry_;
   std::uint16_t port_ = 0;
-  UniqueFd spare_{};  ///< a descriptor for one more connection when the process has none left
-  std::string obstacle_{};
+  UniqueFd spare_{};        ///< a descriptor for one more connection when the process has none left
+  std::string obstacle_{};  ///< of the last try
   bool paused_ = false;
   bool accepting_ = false;
   std::function<void(Tcp::socket)> welcome_{};

@@ -302,7 +302,7 @@ void Service::Server::expired(std::uint64_t milliseconds) {
   for (std::size_t rank = 0; rank < by_rank_.size(); ++rank) {
     if (by_rank_[rank] == nullptr) missing.push_back(static_cast<int>(rank));
   }
-  const std::string& full = reception_.listener().obstacle();
+  const std::string full = reception_.listener().obstacle();
   fail_bootstrap(
       {.peer = missing.front(),
        .message = rank_list(missing) + " of " + std::to_string(by_rank_.size()) +

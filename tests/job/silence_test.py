@@ -17,7 +17,7 @@ def job_over(transport, ranks, *script, options=()):
 
 
 class Silence(JobTest):
-    def check_survivors(self, result, ranks, lost, process, *texts, code="peer_lost", within=60):
+    def check_survivors(self, result, ranks, lost, process, *texts, code="peer_lost", within=None):
         """Every rank but the lost one ended with an error that names it and its process."""
         texts = f"rank {lost} (host ", f", pid {process})", "Try: ", *texts
         return self.check_failures(result, ranks - 1, texts, within, code=code, peer=lost)
@@ -116,7 +116,8 @@ class Silence(JobTest):
             result = job.result()
             self.assertEqual((result.status, job.left()), (3, []))
             for failure in self.check_survivors(result, 4, lost, job.rank(lost), "RONDO_TIMEOUT",
-                                                "did not complete within 5 s", code="timeout").values():
+                                                "did not complete within 5 s", code="timeout",
+                                                within=60).values():
                 self.assertGreater(failure.seconds, 4.5)
 
     @each(0, 2)

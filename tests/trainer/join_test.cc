@@ -6,6 +6,7 @@
 #include <cmath>
 #include <filesystem>
 #include <fstream>
+#include <future>
 #include <iterator>
 #include <memory>
 #include <optional>
@@ -86,19 +87,25 @@ TEST_CASE("who asks and does not come, or comes and dies at once, is left behind
     const test::TemporaryFolder scratch;
     const auto options = elastic_options(std::string(strategy.name), scratch / "shared", 50);
     std::string said;
+    std::ptrdiff_t left = -1;
+    std::promise<void> over;  // also by an exception
     test::on_all_ranks(2, [&](int thread) {
       if (thread == 0) {
+        const std::promise<void> ending = std::move(over);
         said = trained(options, 3, 0, 1, expected);
+        left = files_of_joining(scratch / "shared");  // while who asked is still there
         return;
       }
+      const std::future<void> end = over.get_future();
       train::Request request(scratch / "shared", candidate_of(options));
+      if (!comes) return end.wait();
       const auto ticket = request.wait(std::chrono::seconds(60));
-      if (comes) Communicator::from_unique_id(ticket.id, ticket.rank, ticket.ranks);
+      Communicator::from_unique_id(ticket.id, ticket.rank, ticket.ranks);
     });
     INFO(said);
     CHECK_THAT(said, Catch::Contains("no rank joined ("));
     CHECK_THAT(said, Catch::Contains("3 ranks go on from step "));
-    CHECK(files_of_joining(scratch / "shared") == 0);
+    CHECK(left == 0);
   }
 }
 

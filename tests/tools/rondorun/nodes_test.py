@@ -14,16 +14,16 @@ class Nodes(JobTest):
         for part in words:
             self.assertIn(part, result.error)
 
-    def test_two_rondoruns_started_by_hand_make_one_world(self):
-        for node in (0, 1):
-            result = finish(*job(["-n", 2, "--nnodes", 2, "--node-rank", node, "--master-addr", "here",
+    def test_rondoruns_started_by_hand_make_one_world(self):
+        for node in (0, 3):
+            result = finish(*job(["-n", 3, "--nnodes", 4, "--node-rank", node, "--master-addr", "here",
                                   "--master-port", 29511],
                                  "environment", "RANK", "WORLD_SIZE", "LOCAL_RANK", "GROUP_RANK",
                                  "GROUP_WORLD_SIZE", "LOCAL_WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT"))
             self.assertEqual(lines_of(result.output),
-                             [f"RANK={2 * node + local} WORLD_SIZE=4 LOCAL_RANK={local} GROUP_RANK={node} "
-                              "GROUP_WORLD_SIZE=2 LOCAL_WORLD_SIZE=2 MASTER_ADDR=here MASTER_PORT=29511"
-                              for local in (0, 1)])
+                             sorted(f"RANK={3 * node + i} WORLD_SIZE=12 LOCAL_RANK={i} GROUP_RANK={node} "
+                                    "GROUP_WORLD_SIZE=4 LOCAL_WORLD_SIZE=3 MASTER_ADDR=here MASTER_PORT=29511"
+                                    for i in range(3)))
 
     def test_this_machine_needs_no_ssh(self):
         result = finish(*job(["--hosts", "localhost:2,localhost:1", "--ssh", "false", "--prefix"],

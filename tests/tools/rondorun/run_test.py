@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
 """rondorun as a user meets it: environment, arguments, output, statuses, on one machine."""
+import os
 import pathlib
 import subprocess
 import tempfile
@@ -8,6 +9,7 @@ import unittest
 from support import RANK, RONDORUN, flood, job, lines_of, started
 
 from jobs import Job, JobTest, each, finish
+from running import HANG_SECONDS
 
 MISTAKES = [
     (127, "cannot run 'no-such-program': there is no program of that name", "-n", 2, "no-such-program"),
@@ -73,6 +75,12 @@ class Runs(JobTest):
         self.assertEqual((result.status, result.output),
                          (0, "[-n]\n[5]\n[--prefix]\n[--]\n[--help]\n[a b]\n[]\n/\n"), result.error)
 
+    def test_a_program_may_be_named_like_an_option(self):
+        with tempfile.TemporaryDirectory() as folder:
+            pathlib.Path(folder, "-p").symlink_to("/bin/echo")
+            result = finish(RONDORUN, "-n", 1, "--", "-p", "--", "-n", PATH=f"{folder}:{os.environ['PATH']}")
+            self.assertEqual((result.status, result.output), (0, "-- -n\n"), result.error)
+
     def test_rank_0_reads_the_input_the_others_nothing(self):
         with Job(*job(["-n", 3], "read")) as ranks:
             ranks.type("some words")
@@ -88,7 +96,7 @@ class Runs(JobTest):
 
     def test_the_last_line_needs_no_end_and_a_carriage_return_ends_one(self):
         words = job(["-n", "1", "--prefix"], "show", "10%\r20%\rdone\r\nend")
-        self.assertEqual(subprocess.check_output(words),
+        self.assertEqual(subprocess.check_output(words, timeout=HANG_SECONDS),
                          b"[rank 0] 10%\r[rank 0] 20%\r[rank 0] done\r\n[rank 0] end")
 
     def test_output_dir_has_a_file_for_each_rank_and_stream_and_nothing_else_is_left(self):

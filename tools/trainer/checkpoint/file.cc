@@ -105,12 +105,19 @@ File File::written_beside(const std::filesystem::path& path, const std::string& 
   }
 }
 
+void File::take_place(const std::filesystem::path& path) {
+  if (::rename(path_.c_str(), path.c_str()) != 0) {
+    remove_beside(path);
+    file_error("cannot write", path);
+  }
+  path_ = path;
+}
+
 File replace_file(const std::filesystem::path& path, const std::string& text, mode_t mode,
                   bool locked) {
   File file = File::written_beside(path, text, mode, locked);
-  if (::rename(beside(path).c_str(), path.c_str()) == 0) return file;
-  remove_beside(path);
-  file_error("cannot write", path);
+  file.take_place(path);
+  return file;
 }
 
 void try_file(const std::filesystem::path& path) {

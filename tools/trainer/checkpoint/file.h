@@ -31,6 +31,8 @@ class File {
   /// Returns when it is on the disk. Of a folder: its list of names.
   void sync() const;
 
+  /// Gives what written_beside() made its name.
+  void take_place(const std::filesystem::path& path);
   /// A new file, which replace_file() will call `path`. Throws Error{system}, and leaves nothing.
   static File written_beside(const std::filesystem::path& path, const std::string& text,
                              mode_t mode, bool locked);

@@ -32,7 +32,7 @@ void check(int status, const char* function) {
 }
 
 /// Loads the driver. Returns which of its devices is this rank's. A launcher's local rank is better
-/// than the rank's number, where it says that it started several here.
+/// than the rank's number.
 int choose(int rank, const Libraries& libraries) {
   if (::dlopen(libraries.driver.c_str(), RTLD_LAZY | RTLD_LOCAL) == nullptr) {
     throw Error(ErrorCode::invalid_usage,
@@ -48,7 +48,7 @@ int choose(int rank, const Libraries& libraries) {
                 {.remedy = "CUDA_VISIBLE_DEVICES may hide them; else --device cpu"});
   }
   const Placement placement = read_placement(read_config());
-  return (placement.local_ranks > 1 ? placement.local_rank : rank) % count;
+  return (placement.local_known ? placement.local_rank : rank) % count;
 }
 
 /// It is kept until the process ends: a thread of StreamCommunicator may still free memory in it.
