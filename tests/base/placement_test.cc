@@ -46,6 +46,17 @@ TEST_CASE("torchrun and rondorun") {
   CHECK(place({"RANK=0", "WORLD_SIZE=1"}) == "0/1 0/1 :0 torchrun's variables");
 }
 
+TEST_CASE("a local rank is known where a launcher says it, the first one, too") {
+  const auto known = [](const Entries& more) {
+    const Entries world{"RANK=1", "WORLD_SIZE=3", "MASTER_ADDR=head", "MASTER_PORT=29500"};
+    return read_placement({}, with(world, more)).local_known;
+  };
+  CHECK(known({"LOCAL_RANK=0"}));
+  CHECK(known({"LOCAL_RANK=1"}));
+  CHECK(known({"LOCAL_RANK=0", "LOCAL_WORLD_SIZE=1"}));
+  CHECK_FALSE(known({}));
+}
+
 TEST_CASE("a wrong world is refused with the variable, its value and a remedy") {
   CHECK(place({"RANK=3"}) ==
         "rondo: RANK=3 is set but WORLD_SIZE is not. Try: set WORLD_SIZE as well, or unset RANK to "

@@ -183,7 +183,8 @@ std::optional<control::Message> answer_of_a_full_service(int ranks) {
     const control::Service service(point, child_host(), ranks);
     rlimit limit{};
     ::getrlimit(RLIMIT_NOFILE, &limit);
-    limit.rlim_cur = std::min<rlim_t>(limit.rlim_cur, 100);
+    // The hard limit, too: the service raises the soft one when it hears how many ranks there are.
+    limit.rlim_cur = limit.rlim_max = std::min<rlim_t>(limit.rlim_cur, 100);
     ::setrlimit(RLIMIT_NOFILE, &limit);
     std::vector<UniqueFd> all;
     do {

@@ -89,6 +89,7 @@ TEST_CASE("who asks and does not come, or comes and dies at once, is left behind
     std::string said;
     std::ptrdiff_t left = -1;
     std::promise<void> over;  // also by an exception
+    const std::future<void> end = over.get_future();
     test::on_all_ranks(2, [&](int thread) {
       if (thread == 0) {
         const std::promise<void> ending = std::move(over);
@@ -96,7 +97,6 @@ TEST_CASE("who asks and does not come, or comes and dies at once, is left behind
         left = files_of_joining(scratch / "shared");  // while who asked is still there
         return;
       }
-      const std::future<void> end = over.get_future();
       train::Request request(scratch / "shared", candidate_of(options));
       if (!comes) return end.wait();
       const auto ticket = request.wait(std::chrono::seconds(60));
