@@ -321,6 +321,7 @@ TEST_CASE("ranks that wait after the service has gone know which ranks left befo
       return false;
     });
     if (!unserved) return "the service stayed";
+    const auto last = self.control->open(4, {2});  // waits until all channels have been told
     const auto text_of = [&](ControlChannel& channel) {
       return without_pid(channel.failed() ? channel.failure().what() : "no failure",
                          self.control->hosts()[0].pid);
