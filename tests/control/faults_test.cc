@@ -344,8 +344,7 @@ TEST_CASE("ranks that wait after the service has gone know which ranks left befo
         "rondo: rank 0: recv of 8 x int8 did not complete before the deadline, and the job's "
         "coordinator (host x, PID), which serves the job, has left it, so nobody can say why [peer "
         "rank 0] [in recv of 8 x int8]. Try: look for another rank that has died, and let that "
-        "process "
-        "end last; raise RONDO_TIMEOUT if it only needs more time");
+        "process end last; raise RONDO_TIMEOUT if it only needs more time");
 }
 
 TEST_CASE("a hundred communicators come and go over TCP") {

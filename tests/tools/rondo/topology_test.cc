@@ -252,7 +252,10 @@ TEST_CASE("a cluster of hosts with several sockets is planned") {
   const Topology topology = read_topology(path);
   CHECK(topology.socket == std::vector<int>{0, 0, 0, 0, 1, 1, 1, 1, 0, 0, 0, 0, 1, 1, 1, 1});
   CHECK(topology.hosts.front().ports.back().socket == 1);
+  CHECK(run_rondo(plan).says("hosts 0-1, each: 8 ranks; 4 + 4 on 2 sockets\n"));
   CHECK(run_rondo(plan).says("between sockets of a host: 16 Gbit/s each way"));
+  CHECK(run_rondo(plan + " --svg -").says("host 1, 2 sockets"));
+  CHECK_FALSE(run_rondo(hosts + " --svg -").says("sockets"));
   const auto simulated = [&](const std::string& algorithm) {
     return run_rondo("simulate all_reduce -b 16M --topology '" + path + "' -a '" + algorithm + "'");
   };

@@ -26,7 +26,7 @@ constexpr double host_top = 200;
 constexpr const char* ink = "#5a6472";
 constexpr const char* blue = "#4477aa";
 constexpr const char* green = "#228833";
-constexpr const char* pale = "#e9ebee";
+constexpr const char* shades[] = {"#e9ebee", "#cfdfee"};  ///< of sockets, in turn
 constexpr const char* dark = "#1c2430";
 
 class Picture {
@@ -142,7 +142,11 @@ class Picture {
     const int rows = (drawn + ranks_in_row - 1) / ranks_in_row;
     const double height = 34 + rows * cell + gap + (drawn < hosts_.size(host) ? 20 : 0);
     svg_.rectangle({left(host), host_top}, host_width, height, "#ffffff", ink);
-    svg_.text({left(host) + gap, host_top + 22}, "host " + std::to_string(host), "start", "bold");
+    const std::size_t sockets = hosts_.sockets(host).size();
+    svg_.text({left(host) + gap, host_top + 22},
+              "host " + std::to_string(host) +
+                  (sockets > 1 ? ", " + std::to_string(sockets) + " sockets" : ""),
+              "start", "bold");
     for (std::size_t port = 0; port < ports(host).size(); ++port) {
       const Point at = port_place(host, port);
       svg_.line(at, {at.x, host_top}, ink);
@@ -153,9 +157,9 @@ class Picture {
     for (int index = 0; index < drawn; ++index) {
       const Point at{left(host) + gap + index % ranks_in_row * cell,
                      host_top + 34 + static_cast<double>(index / ranks_in_row) * cell};
-      svg_.rectangle(at, cell - 4, cell - 4, pale);
-      svg_.text({at.x + (cell - 4) / 2, at.y + 15},
-                std::to_string(ranks[static_cast<std::size_t>(index)]), "middle");
+      const int rank = ranks[static_cast<std::size_t>(index)];
+      svg_.rectangle(at, cell - 4, cell - 4, shades[hosts_.socket_of(rank) % 2]);
+      svg_.text({at.x + (cell - 4) / 2, at.y + 15}, std::to_string(rank), "middle");
     }
     if (drawn < hosts_.size(host))
       svg_.text({left(host) + gap, host_top + height - 12},

@@ -39,14 +39,29 @@ struct Alike {
   int size = 0;
   std::string name{};
   std::string cores{};
+  std::string sockets{};
   std::string parts{};
   std::vector<int> ranks{};
 };
 
+/// "; 4 + 4 on 2 sockets", where it is known which ranks run on which.
+std::string sockets_text(const Hosts& hosts, int host) {
+  const std::vector<std::vector<int>> all = hosts.sockets(host);
+  if (all.size() < 2) return {};
+  std::string sizes;
+  for (const std::vector<int>& ranks : all)
+    sizes += (sizes.empty() ? "; " : " + ") + std::to_string(ranks.size());
+  return sizes + " on " + counted(all.size(), "socket");
+}
+
 std::vector<Alike> alike(const Topology& topology, const Hosts& hosts) {
   std::vector<Alike> all;
   for (int host = 0; host < hosts.count(); ++host) {
-    Alike one{.first = host, .last = host, .size = hosts.size(host), .ranks = hosts.ranks(host)};
+    Alike one{.first = host,
+              .last = host,
+              .size = hosts.size(host),
+              .sockets = sockets_text(hosts, host),
+              .ranks = hosts.ranks(host)};
     const auto number = static_cast<std::size_t>(
         topology.host.empty() ? host : topology.host[static_cast<std::size_t>(one.ranks.front())]);
     if (number < topology.hosts.size()) {
@@ -55,7 +70,8 @@ std::vector<Alike> alike(const Topology& topology, const Hosts& hosts) {
       one.parts = parts_text(topology.hosts[number]);
     }
     const bool joins = !all.empty() && all.back().size == one.size && all.back().name == one.name &&
-                       all.back().cores == one.cores && all.back().parts == one.parts;
+                       all.back().cores == one.cores && all.back().sockets == one.sockets &&
+                       all.back().parts == one.parts;
     if (!joins) {
       all.push_back(one);
       continue;
@@ -76,7 +92,7 @@ std::string line_of(const Alike& group) {
   std::vector<int> ranks = group.ranks;
   std::ranges::sort(ranks);
   if (one) line += " (" + ranks_text(ranks) + ")";
-  return line + group.cores + "\n" + group.parts;
+  return line + group.sockets + group.cores + "\n" + group.parts;
 }
 
 /// "0-1 10 Gbit/s, 1-2 25 Gbit/s": the first ones.

@@ -155,6 +155,7 @@ void Device::write(const void* host, void* into, std::size_t bytes) const {
 
 std::span<const std::int32_t> Device::upload(std::span<const std::int32_t> host) const {
   if (integers_size_ < host.size()) {
+    integers_.reset();  // before the larger one is taken
     integers_ = take(Use::activations, host.size_bytes());
     integers_size_ = host.size();
   }
