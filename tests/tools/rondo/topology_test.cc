@@ -260,6 +260,9 @@ TEST_CASE("a cluster of hosts with several sockets is planned") {
     return run_rondo("simulate all_reduce -b 16M --topology '" + path + "' -a '" + algorithm + "'");
   };
   CHECK(simulated("hierarchical(one_shot,chain,ring)").says("hierarchical(one_shot,chain,ring)"));
+  CHECK(
+      run_rondo("explain all_reduce --topology '" + path + "' -a 'hierarchical(chain,chain,ring)'")
+          .says("\nreduce-scatter across hosts       1          16   1 message"));
   const test::Run why = run_rondo("why all_reduce 16M --topology '" + path +
                                   "' -a 'hierarchical(one_shot,chain,ring)'");
   CHECK(why.says("* hierarchical(one_shot,chain,ring)"));

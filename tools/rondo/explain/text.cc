@@ -200,7 +200,11 @@ class Renderer {
 
   /// Beyond a table's width: one line for each phase.
   void phases() {
-    text_ += "\nPhase                 rounds    messages   busiest rank sends\n";
+    std::size_t longest = 20;
+    for (const std::string& phase : header_.phases) longest = std::max(longest, phase.size());
+    const int column = static_cast<int>(longest);
+    text_ += format("\n%-*s %7s %11s   %s\n", column, "Phase", "rounds", "messages",
+                    "busiest rank sends");
     std::vector<RankTotal> before(it_.totals.size());
     for (std::size_t i = 0; i < it_.rounds.size();) {
       std::size_t end = i;
@@ -208,9 +212,9 @@ class Renderer {
       for (; end < it_.rounds.size() && it_.rounds[end].phase == it_.rounds[i].phase; ++end)
         messages += it_.rounds[end].message_count;
       const std::vector<RankTotal>& after = it_.rounds[end - 1].totals;
-      text_ +=
-          format("%-20s %7zu %11llu   %s\n", names_.phase(it_.rounds[i].phase).c_str(), end - i,
-                 static_cast<unsigned long long>(messages), busiest_text(before, after).c_str());
+      text_ += format("%-*s %7zu %11llu   %s\n", column, names_.phase(it_.rounds[i].phase).c_str(),
+                      end - i, static_cast<unsigned long long>(messages),
+                      busiest_text(before, after).c_str());
       before = after;
       i = end;
     }
