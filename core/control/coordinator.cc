@@ -55,13 +55,21 @@ void Coordinator::tell_of_departed() {
       const Member& left = group.members[member];
       if (!left.left) continue;
       departed.ranks.push_back(static_cast<std::int32_t>(member));
-      if (departed.first >= 0 && left.last.begun >= departed.report.begun) continue;
-      departed.first = static_cast<std::int32_t>(member);
-      departed.report = newest_of(left.last);
+      departed.reports.push_back(newest_of(left.last));
     }
-    if (departed.first < 0) continue;
+    if (departed.ranks.empty()) continue;
     send_to(group, departed, [](const Member& member) { return !member.left; });
   }
+}
+
+Closing Coordinator::closing() const {
+  Closing closing;
+  for (int rank = 0; rank < std::ssize(fates_); ++rank) {
+    const Fate fate = fates_[static_cast<std::size_t>(rank)];
+    if (fate == Fate::departed) closing.left.push_back(rank);
+    if (fate == Fate::dead && !unproven_.contains(rank)) closing.dead.push_back(rank);
+  }
+  return closing;
 }
 
 std::optional<Coordinator::Clock::time_point> Coordinator::next_tick() const {
@@ -117,7 +125,21 @@ void Coordinator::on(int from, const Open& message) {
     Member& each = group.members[member];
     if (each.left || fates_[static_cast<std::size_t>(each.world_rank)] == Fate::present) continue;
     each.left = true;
-    if (!group.fault) fail_for_gone(group, member);
+    // Who ended in order under the coordinator before had left it, or had made it fail.
+    const bool had_left =
+        group.is_from_before && fates_[static_cast<std::size_t>(each.world_rank)] == Fate::departed;
+    if (!group.fault && !had_left) fail_for_gone(group, member);
+  }
+}
+
+void Coordinator::on(int from, const Departed& message) {
+  const auto [group, self] = sender_of(message.communicator, from);
+  if (group == nullptr || message.reports.size() != message.ranks.size()) return;
+  for (std::size_t i = 0; i < message.ranks.size(); ++i) {
+    if (message.ranks[i] < 0 || message.ranks[i] >= std::ssize(group->members)) continue;
+    Member& member = group->members[static_cast<std::size_t>(message.ranks[i])];
+    member.opened = member.left = true;
+    member.last = message.reports[i];
   }
 }
 

@@ -29,9 +29,11 @@ class Coordinator {
   /// The connection of `world_rank` ended without Bye. `unproven`: why nobody knows whether its
   /// process has ended; empty: it has.
   void died(int world_rank, Clock::time_point now, const std::string& unproven = {});
-  /// The service goes. The ranks that stay are told which ranks have left, in case they wait for
-  /// one of these.
+  /// The service goes. The ranks that stay are told which ranks have left their communicators, for the
+  /// next coordinator.
   void tell_of_departed();
+  /// The ranks that are gone.
+  Closing closing() const;
   /// Call tick() then.
   std::optional<Clock::time_point> next_tick() const;
   void tick(Clock::time_point now);
@@ -76,6 +78,7 @@ class Coordinator {
   void on(int from, const Open& message);
   void on(int from, const Blob& message);
   void on(int from, const Blobs& message);
+  void on(int from, const Departed& message);
   void on(int from, const Told& message);
   void on(int from, const ExchangeExpired& message);
   void on(int from, const Stall& message);

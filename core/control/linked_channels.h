@@ -4,6 +4,7 @@
 
 #include <deque>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -15,9 +16,9 @@ namespace rondo::control {
 /// What the connection to the coordinator is.
 enum class Link {
   there,
-  left,  ///< the coordinator has ended in order
-  lost,  ///< it broke; another coordinator may come
-  gone,  ///< and none came
+  left,  ///< the coordinator has ended in order; another one may come
+  lost,  ///< it broke, and the channels have failed; another one may come
+  gone,  ///< none came
 };
 
 /// Any thread.
@@ -31,31 +32,29 @@ class LinkedChannels {
   void remove(MemberChannel& channel) {
     const std::lock_guard lock(mutex_);
     channels_.remove(channel);
-    auto news = channel.last_news();
-    if (news.empty()) return;
-    gone_.push_back(std::move(news));
+    if (link_ == Link::there && !channel.has_decided()) return;
+    gone_.push_back(channel.service_came());
     if (gone_.size() > most_gone) gone_.pop_front();
   }
   void with(std::uint64_t number, auto&& action) {
     const std::lock_guard lock(mutex_);
     if (MemberChannel* const found = channels_.find(number)) action(*found);
   }
-  bool is_linked() {
-    const std::lock_guard lock(mutex_);
-    return link_ == Link::there;
-  }
-  /// All channels, and those to come, learn of it. `words`: of Link::lost, why its process may live;
-  /// of Link::gone, why none came.
+  /// All channels, and those to come, learn of it, unless they know why none came. `words`: of
+  /// Link::lost, why its process may live; of Link::gone, why none came.
   void conclude(Link link, const std::string& words = {}) {
     const std::lock_guard lock(mutex_);
+    if (link_ == Link::gone) return;
     link_ = link;
-    (link == Link::lost ? unproven_ : why_) = words;
+    if (link == Link::lost) unproven_ = words;
+    if (link == Link::gone) why_ = words;
     channels_.for_each([this](MemberChannel& channel) { tell(channel); });
   }
   /// Another coordinator is there. What the channels tell it.
   std::vector<Message> link_again() {
     const std::lock_guard lock(mutex_);
     link_ = Link::there;
+    unproven_.reset();
     std::vector<Message> news;
     for (const auto& of_channel : gone_)
       news.insert(news.end(), of_channel.begin(), of_channel.end());
@@ -72,8 +71,7 @@ class LinkedChannels {
   static constexpr std::size_t most_gone = 8;
 
   void tell(MemberChannel& channel) const {
-    if (link_ == Link::left) channel.service_left();
-    if (link_ == Link::lost || link_ == Link::gone) channel.service_lost(unproven_);
+    if (unproven_) channel.service_lost(*unproven_);
     if (link_ == Link::gone) channel.service_gone(why_);
   }
 
@@ -83,7 +81,7 @@ class LinkedChannels {
   ChannelMap channels_;                      ///< under mutex_
   std::deque<std::vector<Message>> gone_{};  ///< news of channels that are gone; under mutex_
   Link link_ = Link::there;                  ///< under mutex_
-  std::string unproven_{};                   ///< under mutex_
+  std::optional<std::string> unproven_{};    ///< set where it was lost; under mutex_
   std::string why_{};                        ///< under mutex_
 };
 

@@ -117,7 +117,7 @@ void MemberChannel::report(const Stall& stall) {
   sent.timeout_from_program = timeout_from_program_.load(std::memory_order_relaxed) ? 1 : 0;
   const bool must_end = sent.expired != 0 || sent.mismatch != 0;
   if (!transport_->post(sent)) {
-    if (!fails_for_departed(sent) && must_end) conclude_alone(sent);
+    if (must_end) conclude_alone(sent);
   } else if (must_end) {
     {
       const std::lock_guard lock(mutex_);
@@ -134,45 +134,13 @@ void MemberChannel::overdue() {
     const std::lock_guard lock(mutex_);
     stall.swap(awaits_verdict_);
   }
-  if (stall && !failed() && !fails_for_departed(*stall)) conclude_alone(*stall);
+  if (stall && !failed()) conclude_alone(*stall);
 }
 
 std::string MemberChannel::words_for(const Stall& stall) const {
   if (!stall.what.empty()) return stall.what;
   const auto call = calls_.find(stall.from);
   return call ? to_string(*call) : "call #" + std::to_string(stall.from);
-}
-
-/// The coordinator is gone, but has told which ranks had left before. Fails this channel if it waits
-/// for one of them.
-bool MemberChannel::fails_for_departed(const Stall& stall) {
-  std::optional<Departed> departed;
-  {
-    const std::lock_guard lock(mutex_);
-    departed = departed_;
-  }
-  if (!departed || stall.mismatch != 0) return false;
-  // In a collective the rank that has begun the fewest calls is late, if any of them is.
-  const int gone = stall.peer >= 0 ? stall.peer : departed->first;
-  if (index_of(departed->ranks, gone) < 0) return false;
-  std::vector<RankReport> rank_reports;
-  for (const int world_rank : members_) {
-    // The ranks that stay cannot be asked, and count as being in the call.
-    rank_reports.push_back({.host = transport_->world()[static_cast<std::size_t>(world_rank)],
-                            .world_rank = world_rank,
-                            .report = {.begun = stall.from}});
-  }
-  RankReport& left = rank_reports[static_cast<std::size_t>(gone)];
-  left.left = true;
-  left.answered = gone == departed->first;
-  if (left.answered) left.report = departed->report;
-  const auto self = static_cast<std::size_t>(rank_);
-  rank_reports[self].report = call_report(stall.from, stall.to);
-  const auto fault = find_departed(rank_, stall, rank_reports);
-  if (!fault) return false;
-  fail(Error(fault->code, fault->message,
-             {.peer = fault->peer[self], .call = fault->call[self], .remedy = fault->remedy}));
-  return true;
 }
 
 /// No coordinator to ask: says what this rank knows by itself.
@@ -210,12 +178,16 @@ void MemberChannel::conclude_alone(const Stall& stall) {
 void MemberChannel::leave() noexcept {
   if (left_.exchange(true, std::memory_order_relaxed)) return;
   try {
-    const auto begun = calls_.begun();
-    const auto first = begun > most_calls ? begun - most_calls : 1;
-    transport_->post(Leave{.communicator = number_, .report = call_report(first, begun)});
+    transport_->post(leaving());
   } catch (...) {
     // Without memory for it the others learn of it when this process ends.
   }
+}
+
+Leave MemberChannel::leaving() const {
+  const auto begun = calls_.begun();
+  const auto first = begun > most_calls ? begun - most_calls : 1;
+  return {.communicator = number_, .report = call_report(first, begun)};
 }
 
 void MemberChannel::compare_calls(std::chrono::milliseconds longest) {
@@ -251,9 +223,8 @@ std::optional<Message> MemberChannel::receive(const Message& message) {
     if (blobs->round > exchanges_.of_living.round) exchanges_.of_living = *blobs;
     changed_.notify_all();
   } else if (const auto* departed = std::get_if<Departed>(&message)) {
-    const auto is_member = [&](int rank) { return rank >= 0 && rank < std::ssize(members_); };
     const std::lock_guard lock(mutex_);
-    if (std::ranges::all_of(departed->ranks, is_member)) departed_ = *departed;
+    departed_ = *departed;
   } else if (std::holds_alternative<Alike>(message)) {
     const std::lock_guard lock(mutex_);
     alike_ = true;
@@ -278,11 +249,6 @@ std::string MemberChannel::describe_service(int& peer) const {
   }
   return "the job's coordinator (host " + service.hostname + ", pid " +
          std::to_string(service.pid) + ")";
-}
-
-void MemberChannel::service_left() {
-  int peer = -1;
-  service_gone(describe_service(peer) + ", which serves the job, has left it");
 }
 
 void MemberChannel::service_gone(const std::string& why) {
@@ -310,19 +276,19 @@ std::vector<Message> MemberChannel::service_came() {
   std::vector<Message> news{again};
   const std::lock_guard lock(mutex_);
   const Blobs& last = exchanges_.of_living;
+  if (departed_) news.emplace_back(*departed_);
   // Where the others went on without this rank, it may have missed what they said since.
   if (last.round > 0 && index_of(last.missing, rank_) < 0) news.emplace_back(last);
   if (exchanges_.pending) news.emplace_back(*exchanges_.pending);
   if (exchanges_.expired) news.emplace_back(*exchanges_.expired);
-  if (left_.load(std::memory_order_relaxed)) news.emplace_back(Leave{.communicator = number_});
+  if (failure_) news.emplace_back(failure_message(*failure_));
+  if (left_.load(std::memory_order_relaxed)) news.emplace_back(leaving());
   return news;
 }
 
-std::vector<Message> MemberChannel::last_news() {
-  std::vector<Message> news = service_came();
+bool MemberChannel::has_decided() const {
   const std::lock_guard lock(mutex_);
-  if (exchanges_.of_living.round == 0) return {};
-  return news;
+  return exchanges_.of_living.round > 0;
 }
 
 }  // namespace rondo::control

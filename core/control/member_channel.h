@@ -61,17 +61,15 @@ class MemberChannel final : public ControlChannel {
   std::optional<Message> receive(const Message& message);
   /// A report that had to end in a failure got no answer.
   void overdue();
-  /// The coordinator's process ended in order: this channel goes on without it.
-  void service_left();
   /// The connection to the coordinator ended, and another one may come. `unproven`: as
   /// Coordinator::died() has it.
   void service_lost(const std::string& unproven);
-  /// None comes: `why`.
+  /// The coordinator has ended, and no other one comes: `why`. A channel that has not failed goes on.
   void service_gone(const std::string& why);
   /// Another one has come. What it is to know, in this order.
   std::vector<Message> service_came();
-  /// What another one that comes later is to know of this channel, which goes. Empty: nothing.
-  std::vector<Message> last_news();
+  /// Whether one that comes later is to know of this channel, even when it is gone.
+  bool has_decided() const;
 
  private:
   /// Its exchanges with the other ranks.
@@ -85,11 +83,11 @@ class MemberChannel final : public ControlChannel {
   std::optional<Blobs> swap_blobs(const Blob& mine, std::chrono::milliseconds longest);
   Error reason_for_no_blobs() const;
   void report(const Stall& stall);
-  bool fails_for_departed(const Stall& stall);
   void conclude_alone(const Stall& stall);
   bool set_failure(const Error& error);
   Failure failure_message(const Error& error) const;
   CallReport call_report(std::uint64_t from, std::uint64_t to) const;
+  Leave leaving() const;
   std::string describe_service(int& peer) const;
   Open open() const {
     return {.communicator = number_, .members = {members_.begin(), members_.end()}};
@@ -107,7 +105,7 @@ class MemberChannel final : public ControlChannel {
   std::optional<Error> failure_;         ///< under mutex_; set once, before failed_
   Exchanges exchanges_;                  ///< under mutex_
   std::optional<Stall> awaits_verdict_;  ///< under mutex_
-  std::optional<Departed> departed_;     ///< under mutex_; ranks that left before the coordinator
+  std::optional<Departed> departed_;     ///< under mutex_; for the next coordinator
   std::string unserved_{};               ///< under mutex_; why no coordinator will serve it again
   bool alike_ = false;                   ///< under mutex_; its calls have been compared
   std::atomic<bool> left_{false};        ///< relaxed: only decides which thread posts Leave

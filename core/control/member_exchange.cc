@@ -48,16 +48,15 @@ std::vector<std::string> MemberChannel::exchange(const std::string& mine) {
   if (auto blobs = swap_blobs({.communicator = number_, .bytes = mine}, transport_->deadline()))
     return std::move(blobs->bytes);
   std::unique_lock lock(mutex_);
-  const bool left = !unserved_.empty();
+  const std::string unserved = unserved_;
   lock.unlock();
   int peer = -1;
   const auto service = describe_service(peer);
-  set_failure(Error(
-      ErrorCode::bootstrap,
-      "the communicator was not made: " + service +
-          (left ? " has left the job" : " does not answer"),
-      {.peer = peer,
-       .remedy = "make communicators while the process of rank 0 still runs: it serves the job"}));
+  set_failure(
+      Error(ErrorCode::bootstrap,
+            "the communicator was not made: " +
+                (unserved.empty() ? service + ", which serves the job, does not answer" : unserved),
+            {.peer = peer, .remedy = "start the job anew"}));
   throw failure();
 }
 

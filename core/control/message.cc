@@ -206,7 +206,9 @@ void fields_of(Value& value, Archive& archive) {
   } else if constexpr (std::is_same_v<T, Query>) {
     archive(value.communicator, value.diagnosis, value.from, value.to);
   } else if constexpr (std::is_same_v<T, Departed>) {
-    archive(value.communicator, value.ranks, value.first, value.report);
+    archive(value.communicator, value.ranks, value.reports);
+  } else if constexpr (std::is_same_v<T, Closing>) {
+    archive(value.left, value.dead);
   } else if constexpr (std::is_same_v<T, Alike>) {
     archive(value.communicator);
   } else if constexpr (std::is_same_v<T, Note>) {

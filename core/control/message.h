@@ -39,7 +39,7 @@ struct CallReport {
 struct Open {
   std::uint64_t communicator = 0;
   std::vector<std::int32_t> members{};
-  std::uint8_t again = 0;  ///< 1: it had the channel under a coordinator that was lost
+  std::uint8_t again = 0;  ///< 1: it had the channel under the coordinator before
 };
 /// It has told a new coordinator all that it knows of the time before.
 struct Told {};
@@ -101,12 +101,11 @@ struct Query {
   std::uint64_t from = 0;
   std::uint64_t to = 0;
 };
-/// The service goes, and no rank can be asked any more. `ranks` had left before.
+/// Both ways, for the next coordinator: these ranks had left the communicator.
 struct Departed {
   std::uint64_t communicator = 0;
   std::vector<std::int32_t> ranks{};
-  std::int32_t first = -1;  ///< the one of them that has begun the fewest calls
-  CallReport report{};      ///< its calls; only the newest is listed
+  std::vector<CallReport> reports{};  ///< one for each of them; only the newest call is listed
 };
 /// All ranks that are still there have made as many calls as it has, and none of them differs.
 struct Alike {
@@ -165,9 +164,12 @@ struct Refused {
 struct Received {
   std::uint64_t count = 0;
 };
-/// The service may go from here on, in order; communicators that are still open go on without it.
-/// The answer is the same message: it was read.
-struct Closing {};
+/// The service may go from here on, in order, and the next rank is to serve. The answer is an empty
+/// one: it was read.
+struct Closing {
+  std::vector<std::int32_t> left{};  ///< ranks that have ended in order
+  std::vector<std::int32_t> dead{};  ///< and those that are known to have died
+};
 
 /// The index is the kind on the wire: append only, or raise protocol_version.
 using Message = std::variant<Credential, Hello, BootstrapExpired, Welcome, Refused, Received,
@@ -182,7 +184,7 @@ inline bool is_of_session(const Message& message) {
 /// The communicator that a message is about; std::nullopt for those of the bootstrap and Bye.
 std::optional<std::uint64_t> communicator_of(const Message& message);
 
-inline constexpr std::uint32_t protocol_version = 14;
+inline constexpr std::uint32_t protocol_version = 15;
 
 struct Preamble {
   std::uint32_t version = protocol_version;

@@ -39,6 +39,7 @@ class Service::Server {
         reception_(io_, std::move(takeover.listening), takeover.secret),
         ticker_(io_),
         takes_over_(true),
+        left_(takeover.left),
         ranks_(static_cast<int>(takeover.hosts.size())),
         by_rank_(takeover.hosts.size()) {
     world_ = {.hosts = std::move(takeover.hosts),
@@ -50,6 +51,7 @@ class Service::Server {
     begin_roll_call();
     for (int rank = 0; rank < ranks_; ++rank) roll_call_->miss(rank, times::for_machine);
     for (const int rank : takeover.dead) roll_call_->note_dead(rank);
+    for (const int rank : left_) roll_call_->note_dead(rank);
     serve();
   }
 
@@ -106,7 +108,8 @@ class Service::Server {
   Reception reception_;
   asio::steady_timer ticker_;
   AwakeClock clock_;                        ///< the coordinator's
-  const bool takes_over_ = false;           ///< from a service that is lost
+  const bool takes_over_ = false;           ///< from a service that is gone
+  const std::vector<int> left_{};           ///< ranks that had ended in order before
   int ranks_;                               ///< 0: not known yet
   std::vector<ConnectionPointer> by_rank_;  ///< sized by the first rank
   RareLog refused_{};
@@ -249,6 +252,7 @@ void Service::Server::go_on() {
   log(LogLevel::info, -1, "process " + std::to_string(host_.pid) + " coordinates from here on");
   begin();
   count();
+  for (const int rank : left_) coordinator_->receive(rank, Bye{}, clock_.now());
   for (std::size_t rank = 0; rank < by_rank_.size(); ++rank)
     if (by_rank_[rank] == nullptr)
       coordinator_->died(static_cast<int>(rank), clock_.now(),
@@ -343,9 +347,10 @@ void Service::Server::arm_ticker() {
 void Service::Server::say_goodbye(bool goes) {
   closing_ = true;
   if (coordinator_) coordinator_->tell_of_departed();
+  const Message closing = coordinator_ ? coordinator_->closing() : Closing{};
   for (const auto& connection : by_rank_) {
     if (connection == nullptr || connection->departed) continue;
-    coordinator_ ? connection->stream->say(Closing{}) : connection->stream->send(Closing{});
+    coordinator_ ? connection->stream->say(closing) : connection->stream->send(closing);
     if (goes) connection->stream->finish();
     connection->departed = goes && connection->stream->is_open();
   }

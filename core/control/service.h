@@ -21,7 +21,8 @@ struct Takeover {
   Secret secret{};
   std::vector<HostInfo> hosts{};  ///< of the world
   std::vector<Standby> standbys{};
-  std::vector<int> dead{};  ///< ranks whose processes are known to have ended
+  std::vector<int> dead{};  ///< ranks whose processes are known to have died
+  std::vector<int> left{};  ///< and those that have ended in order
 };
 
 /// A listening socket and a thread. Whoever does not know the job's secret is a stranger: other programs

@@ -65,6 +65,16 @@ void Succession::note_dead(const HostInfo& process) {
     if (same_process(hosts_[static_cast<std::size_t>(rank)], process)) dead_.push_back(rank);
 }
 
+void Succession::note_left(const HostInfo& process, const Closing& closing) {
+  for (int rank = 0; rank < std::ssize(hosts_); ++rank)
+    if (same_process(hosts_[static_cast<std::size_t>(rank)], process)) left_.push_back(rank);
+  left_.insert(left_.end(), closing.left.begin(), closing.left.end());
+  dead_.insert(dead_.end(), closing.dead.begin(), closing.dead.end());
+  const auto is_stranger = [this](int rank) { return rank < 0 || rank >= std::ssize(hosts_); };
+  std::erase_if(left_, is_stranger);
+  std::erase_if(dead_, is_stranger);
+}
+
 void Succession::give_up() {
   const std::uint64_t one = 1;
   static_cast<void>(::write(given_up_.get(), &one, sizeof(one)));
@@ -96,7 +106,8 @@ std::shared_ptr<Service> Succession::serve() {
                                             .secret = coordinator_.secret,
                                             .hosts = hosts_,
                                             .standbys = standbys_,
-                                            .dead = dead_});
+                                            .dead = dead_,
+                                            .left = left_});
 }
 
 std::optional<Succession::Found> Succession::find() {
@@ -107,6 +118,7 @@ std::optional<Succession::Found> Succession::find() {
     const bool is_own = rank == rank_;
     const std::string& host = hosts_[static_cast<std::size_t>(rank)].host;
     if (standby.address.empty() || std::ranges::count(dead_, rank) > 0) continue;
+    if (std::ranges::count(left_, rank) > 0) continue;
     if (silent_hosts.contains(host) && !is_own) continue;
     if (is_own && !listening_) continue;
     if (is_given_up()) return std::nullopt;
@@ -122,9 +134,10 @@ std::optional<Succession::Found> Succession::find() {
     (standing.presence == Presence::dead ? dead_ : silent).push_back(rank);
     if (standing.presence == Presence::unknown) silent_hosts.insert(host);
   }
-  throw Error(ErrorCode::bootstrap,
-              "no rank took over from the process that served the job" +
-                  (silent.empty() ? "" : ": " + rank_list(silent) + " did not answer"),
+  std::string why = silent.empty() ? "" : ": " + rank_list(silent) + " did not answer";
+  if (std::ranges::all_of(standbys_, &std::string::empty, &Standby::address))
+    why = ": the ranks met at an address that leads to another machine on each host";
+  throw Error(ErrorCode::bootstrap, "no rank took over from the process that served the job" + why,
               {.rank = rank_, .remedy = "start the job anew"});
 }
 

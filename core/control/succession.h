@@ -36,6 +36,8 @@ class Succession {
   std::optional<Found> find();
   /// The ranks of this process have ended, as its kernel said.
   void note_dead(const HostInfo& process);
+  /// It has ended in order, and said who was gone before.
+  void note_left(const HostInfo& process, const Closing& closing);
   /// Ends find(), now and later. Any thread.
   void give_up();
 
@@ -51,6 +53,7 @@ class Succession {
   UnforkedFd listening_;
   UniqueFd given_up_;
   std::vector<int> dead_{};
+  std::vector<int> left_{};  ///< in order
 };
 
 }  // namespace rondo::control

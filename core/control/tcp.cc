@@ -24,6 +24,8 @@ namespace {
 
 namespace asio = boost::asio;
 using asio::ip::tcp;
+
+constexpr const char* words_of_own_end = "this rank has left the job";
 using boost::system::error_code;
 
 tcp::socket adopt(asio::io_context& io, UniqueFd socket) {
@@ -137,8 +139,8 @@ class TcpControl final : public Control,
       died = !served_ && !leaving_ && !closing_;
       served_ = false;  // nothing is sent any more
     }
-    // Lines that are still in use and do not know yet: the service was mute.
-    if (channels_.is_linked()) channels_.conclude(died ? Link::lost : Link::left);
+    if (died) channels_.conclude(Link::lost);
+    channels_.conclude(Link::gone, words_of_own_end);
   }
 
   /// Posts the goodbyes that the thread has not come to, so that they reach the kernel however late
@@ -153,9 +155,9 @@ class TcpControl final : public Control,
   }
 
   void received(const Message& message) {
-    if (std::holds_alternative<Closing>(message)) {
+    if (const auto* const closing = std::get_if<Closing>(&message)) {
       const std::lock_guard lock(mutex_);
-      closing_ = true;  // what follows is no loss
+      closing_ = *closing;  // what follows is no loss
       // The end of the service's process throws away what has not been read here.
       stream_->say(Closing{});
       return;
@@ -184,7 +186,11 @@ class TcpControl final : public Control,
     } catch (const std::exception&) {
       // No memory or descriptor for it.
     }
-    if (note_unserved()) return channels_.conclude(Link::left);
+    if (note_unserved()) return channels_.conclude(Link::gone, words_of_own_end);
+    if (closing_) {
+      channels_.conclude(Link::left);
+      return follow(true);
+    }
     if (!refused.empty()) {
       channels_.conclude(Link::lost, "it does not take this rank back");
       return channels_.conclude(Link::gone, refused);
@@ -205,12 +211,13 @@ class TcpControl final : public Control,
     return !has_gone && !ending.is_final && stream_->session().may_go_on();
   }
 
-  /// True where that was expected.
+  /// True where this rank ends, too.
   bool note_unserved() {
     const std::lock_guard lock(mutex_);
     served_ = false;
     gone_.notify_all();
-    return leaving_ || closing_;
+    const HostInfo& own = hosts_[static_cast<std::size_t>(rank_)];
+    return leaving_ || (closing_ && same_process(served_by_, own));
   }
 
   static std::string message_of(const std::exception& failure) {
@@ -221,7 +228,11 @@ class TcpControl final : public Control,
   /// To the next coordinator. `is_dead`: the last one's process has ended.
   void follow(bool is_dead) {
     try {
-      if (is_dead) succession_.note_dead(service());
+      if (closing_) {
+        succession_.note_left(service(), *closing_);
+      } else if (is_dead) {
+        succession_.note_dead(service());
+      }
       std::optional<Succession::Found> found = succession_.find();
       if (!found) return;
       HostInfo server = found->joined.welcome.service;
@@ -234,6 +245,7 @@ class TcpControl final : public Control,
         if (found->service)
           last = std::exchange(service_, all_served_->join({}, std::move(found->service)));
         served_ = true;  // what is posted from here on follows the news
+        closing_.reset();
       }
       for (const Message& news : channels_.link_again()) stream_->say(news);
     } catch (const std::exception& failure) {
@@ -252,7 +264,7 @@ class TcpControl final : public Control,
   std::shared_ptr<Service> service_;  ///< as Served::join() gave it; under mutex_
   bool served_ = true;                ///< under mutex_
   bool leaving_ = false;              ///< under mutex_; this rank has said Bye
-  bool closing_ = false;              ///< under mutex_; the service may go
+  std::optional<Closing> closing_{};  ///< written under mutex_ on thread_; the service may go
 
   LinkedChannels channels_;
   Succession succession_;

@@ -2,6 +2,7 @@
 #include <signal.h>
 #include <unistd.h>
 
+#include <array>
 #include <atomic>
 #include <chrono>
 #include <numeric>
@@ -116,6 +117,33 @@ TEST_CASE("ranks that die together are all lost, also those next in line to serv
     return "lost " + list(world.agree().lost);
   });
   CHECK(report_of_survivors(children) == "lost 0,1,3");
+}
+
+// After each end another rank serves the job.
+TEST_CASE("ranks end in order one after the other, and the rest make communicators and shrink") {
+  const int port = free_port();
+  const std::array<test::Gate, 2> has_ended;
+  auto children = test::start_ranks(5, [&](int rank) -> std::string {
+    Communicator world = join(port, rank, 5, "shm");
+    for (const test::Gate& gate : has_ended) {
+      Communicator rest = world.split(world.rank() == 0 ? 0 : 1);
+      if (world.rank() == 0) return "ended";
+      gate.pass();
+      world = rest.dup();
+      check_sum(world, rank, world.size() == 4 ? 1 + 2 + 3 + 4 : 2 + 3 + 4);
+    }
+    if (rank == 2) die();
+    expect(work_until_failure(world), ErrorCode::peer_lost, "rank 0 (world rank 2");
+    world = world.shrink();
+    check_sum(world, rank, 3 + 4);
+    world.finalize();
+    return "went on";
+  });
+  for (const int rank : {0, 1}) {
+    CHECK(children[static_cast<std::size_t>(rank)].report() == "ended");
+    has_ended[static_cast<std::size_t>(rank)].open(4 - rank);
+  }
+  for (const std::size_t rank : {3U, 4U}) CHECK(children[rank].report() == "went on");
 }
 
 // Any moment is right, so nothing rests on how long the pause really is.

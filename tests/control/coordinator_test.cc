@@ -69,9 +69,7 @@ TEST_CASE("a death is not told to ranks that have left, but to one that then ope
   CHECK(job.told == std::vector<int>{0});
 }
 
-TEST_CASE(
-    "when the coordinator goes, the others hear which ranks left, and which had begun fewest "
-    "calls") {
+TEST_CASE("when the coordinator goes, the others hear which ranks left, and with which calls") {
   Job job;
   const auto leave = [&](int rank, std::uint64_t begun) {
     CallReport report{.begun = begun, .completed = begun};
@@ -88,10 +86,45 @@ TEST_CASE(
   CHECK(rank == 1);
   CHECK(departed.communicator == channel);
   CHECK(departed.ranks == std::vector<std::int32_t>{0, 2});
-  CHECK(departed.first == 2);
-  CHECK(departed.report.begun == 3);
-  REQUIRE(departed.report.calls.size() == 1);
-  CHECK(departed.report.calls.front().sequence == 3);
+  REQUIRE(departed.reports.size() == 2);
+  for (const std::size_t i : {0U, 1U}) {
+    const std::uint64_t begun = i == 0 ? 5 : 3;
+    CHECK(departed.reports[i].begun == begun);
+    REQUIRE(departed.reports[i].calls.size() == 1);
+    CHECK(departed.reports[i].calls.front().sequence == begun);
+  }
+}
+
+TEST_CASE("the next coordinator knows from the others who left before, and with which calls") {
+  Job job;
+  job.coordinator.receive(0, Bye{}, job.now);
+  job.told.clear();
+  const auto again = [&](int rank, std::uint64_t begun) {
+    job.coordinator.receive(rank, Open{channel + 1, job.all, 1}, job.now);
+    job.coordinator.receive(
+        rank, Departed{.communicator = channel + 1, .ranks = {0}, .reports = {{.begun = begun}}},
+        job.now);
+    job.coordinator.receive(rank, Told{}, job.now);
+  };
+  const std::uint64_t begun = GENERATE(3U, 4U);
+  again(1, begun);
+  again(2, begun);
+  CHECK(job.told.empty());  // that one has ended is no fault
+  job.coordinator.receive(1, Stall{.communicator = channel + 1, .from = 4, .to = 4}, job.now);
+  for (const int rank : {1, 2})
+    job.coordinator.receive(
+        rank, Answer{.communicator = channel + 1, .diagnosis = 1, .report = {.begun = 4}}, job.now);
+  CHECK(job.told == (begun == 3 ? std::vector<int>{1, 2} : std::vector<int>{}));
+}
+
+TEST_CASE("a coordinator that goes says who has ended in order, and who has died for certain") {
+  Job job;
+  job.coordinator.receive(0, Bye{}, job.now);
+  job.coordinator.died(1, job.now);
+  job.coordinator.died(2, job.now, "nobody knows");
+  const Closing closing = job.coordinator.closing();
+  CHECK(closing.left == std::vector<std::int32_t>{0});
+  CHECK(closing.dead == std::vector<std::int32_t>{1});
 }
 
 TEST_CASE(

@@ -263,41 +263,44 @@ TEST_CASE("ranks may leave in any order, and no one is thought dead") {
   }
 }
 
-TEST_CASE("when rank 0 goes in order the others go on, without a control plane") {
+TEST_CASE("when rank 0 has ended in order another rank serves, and finds who dies later") {
   const int port = free_port();
-  std::vector<Child> children = start_ranks(3, [=](int rank) -> std::string {
-    Rank self(port, rank, 3);
-    const auto pair = rank == 0 ? nullptr : self.control->open(1, {1, 2});
-    if (pair != nullptr) pair->exchange("");
+  const Gate gone;
+  std::vector<Child> children = start_ranks(4, [&](int rank) -> std::string {
+    Rank self(port, rank, 4);
+    const auto rest = rank == 0 ? nullptr : self.control->open(1, {1, 2, 3});
+    if (rest != nullptr) rest->exchange("");
     self.channel->leave();
-    if (rank == 0) {
-      self.channel.reset();
-      self.control.reset();
-      return "gone";
-    }
     self.channel.reset();
-    // Rank 0 stays a few seconds for their sake. Then no rank is left to ask.
-    if (!eventually([&] {
-          try {
-            pair->exchange("");
-          } catch (const Error&) {
-            return true;
-          }
-          return false;
-        })) {
-      return "the service stayed";
-    }
-    return pair->failure().what();
+    if (rank == 0) return "gone";  // its process waits a few seconds for the others
+    gone.pass();
+    const auto next = self.control->open(2, {3, 1, 2});
+    next->exchange("");
+    if (rank == 2) ::kill(::getpid(), SIGKILL);
+    const std::string failure = self.failure(*rest) + "\n" + self.failure(*next);
+    const auto living = rest->exchange_living("I", long_enough);
+    return failure + (living[0] && !living[1] && living[2] ? ", two go on" : ", and who lives?");
   });
   CHECK(children[0].report() == "gone");
-  CHECK(says(children[1].report(), "has left the job. Try: make communicators while"));
-  CHECK(says(children[2].report(), "has left the job"));
+  gone.open(3);
+  const auto ended = [&](int rank, int place) {
+    const std::string at = std::to_string(place);
+    return "rondo: rank " + std::to_string(rank) + ": rank " + at +
+           (place == 2 ? " (" : " (world rank 2, ") +
+           "host x, PID) ended, died or was killed [peer rank " + at +
+           "]. Try: look at the end of its output, or the kernel's log, for why; a rank that ends "
+           "in order destroys its communicators first";
+  };
+  for (const int rank : {1, 3})
+    CHECK(without_pid(children[rank].report(), children[2].pid()) ==
+          ended(rank - 1, 1) + "\n" + ended(rank == 3 ? 0 : 1, 2) + ", two go on");
 }
 
 TEST_CASE("ranks that wait after the service has gone know which ranks left before") {
   const int port = free_port();
-  // Ranks 0 and 1 leave after two calls and three. Then no rank is left for rank 2 to ask.
-  std::vector<Child> children = start_ranks(3, [=](int rank) -> std::string {
+  const Gate gone;
+  // Ranks 0 and 1 leave after two calls and three. Then rank 2 serves itself.
+  std::vector<Child> children = start_ranks(3, [&](int rank) -> std::string {
     Rank self(port, rank, 3);
     for (std::uint64_t call = 1; call <= 2 + static_cast<std::uint64_t>(rank); ++call) {
       self.channel->calls().begin(sum_of(call, 4));
@@ -310,29 +313,15 @@ TEST_CASE("ranks that wait after the service has gone know which ranks left befo
       self.channel->leave();
       return "gone";
     }
-    const auto alone = self.control->open(2, {2});
-    const auto late = self.control->open(3, {2});
-    const bool unserved = eventually([&] {
-      try {
-        alone->exchange("");
-      } catch (const Error&) {
-        return true;
-      }
-      return false;
-    });
-    if (!unserved) return "the service stayed";
-    const auto last = self.control->open(4, {2});  // waits until all channels have been told
-    const auto text_of = [&](ControlChannel& channel) {
-      return without_pid(channel.failed() ? channel.failure().what() : "no failure",
-                         self.control->hosts()[0].pid);
-    };
+    gone.pass();
+    self.control->open(2, {2})->exchange("");  // answered by the next service
     self.channel->report_stall(false);
     pair->report_stall_on(0, "recv of 4 x int8", false);
-    late->report_stall_on(0, "recv of 8 x int8", true);
-    return text_of(*self.channel) + "\n" + text_of(*pair) + "\n" + text_of(*late);
+    return without_pid(self.failure() + "\n" + self.failure(*pair), self.control->hosts()[0].pid);
   });
   CHECK(children[0].report() == "gone");
   CHECK(children[1].report() == "gone");
+  gone.open(1);
   CHECK(children[2].report() ==
         "rondo: rank 2: rank 0 (host x, PID) has left the communicator (its last call was "
         "all_reduce #2 (4 x float32, sum), complete), but rank 2 waits for it in all_reduce #4 (4 "
@@ -340,11 +329,7 @@ TEST_CASE("ranks that wait after the service has gone know which ranks left befo
         "make the same calls before it finalizes\n"
         "rondo: rank 1: rank 0 (host x, PID) has left the communicator (it has made no call yet), "
         "but rank 1 waits for it in recv of 4 x int8 [peer rank 0] [in recv of 4 x int8]. Try: "
-        "make every rank make the same calls before it finalizes\n"
-        "rondo: rank 0: recv of 8 x int8 did not complete before the deadline, and the job's "
-        "coordinator (host x, PID), which serves the job, has left it, so nobody can say why [peer "
-        "rank 0] [in recv of 8 x int8]. Try: look for another rank that has died, and let that "
-        "process end last; raise RONDO_TIMEOUT if it only needs more time");
+        "make every rank make the same calls before it finalizes");
 }
 
 TEST_CASE("a hundred communicators come and go over TCP") {

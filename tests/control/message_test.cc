@@ -34,7 +34,7 @@ std::vector<Message> samples() {
               .received = 8},
       Refused{.retry = 1, .peer = 2, .message = "m", .remedy = "r"},
       Received{.count = 9},
-      Closing{},
+      Closing{.left = {0, 3}, .dead = {2}},
       Open{.communicator = 5, .members = {3, 1, 2}, .again = 1},
       Told{},
       Blob{.communicator = 5, .round = 3, .bytes = std::string("\0\xff", 2)},
@@ -61,7 +61,7 @@ std::vector<Message> samples() {
       Failure{.communicator = 5, .code = 4, .peer = 1, .message = "m", .call = "c", .remedy = "r"},
       Compare{.communicator = 5, .report = report},
       Alike{.communicator = 5},
-      Departed{.communicator = 5, .ranks = {0, 2}, .first = 2, .report = report}};
+      Departed{.communicator = 5, .ranks = {0, 2}, .reports = {report, {}}}};
 }
 
 TEST_CASE("every kind of message survives the wire, whole or byte by byte") {

@@ -1,23 +1,11 @@
 #include "tests/control/processes.h"
 
-#include <unistd.h>
-
 #include <chrono>
-#include <stdexcept>
 #include <thread>
 
 #include "tests/catch.h"
 
 namespace rondo {
-
-void Gate::open(int children) const {
-  pipe_.write(std::string(static_cast<std::size_t>(children), '.'));
-}
-
-void Gate::pass() const {
-  char token = 0;
-  if (::read(pipe_.from.get(), &token, 1) != 1) throw std::runtime_error("the gate is gone");
-}
 
 bool says(const std::string& text, const std::string& part) {
   UNSCOPED_INFO("the text is: " << text);

@@ -10,21 +10,12 @@
 namespace rondo {
 
 using test::Child;
+using test::Gate;
 using test::run_ranks;
 using test::start_ranks;
 
 /// True when `part` is in `text`; shows the text when a check on it fails.
 bool says(const std::string& text, const std::string& part);
-
-/// A pipe that the parent and its later children share, to let children go on.
-class Gate {
- public:
-  void open(int children) const;
-  void pass() const;
-
- private:
-  test::Pipe pipe_{};
-};
 
 /// True once `condition` holds; polls for at most `seconds`.
 bool eventually(const std::function<bool()>& condition, double seconds = 30);

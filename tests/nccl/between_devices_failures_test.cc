@@ -121,7 +121,7 @@ TEST_CASE("every call says that a context has broken, and the other rank's calls
     cuCtxSetCurrent(device_context(0));
     const DeviceStream stream;
     const DeviceBuffer<int> buffer(count, 1);
-    Gate gate(stream);
+    StreamGate gate(stream);
     const auto call = [&](int rank) {
       int* const data = rank == 0 ? buffer.data() : lost.data();
       const cudaStream_t into = rank == 0 ? stream : broken;

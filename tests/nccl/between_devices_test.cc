@@ -95,7 +95,7 @@ TEST_CASE("calls between devices return at once and keep their order, also in se
     const DeviceStream second;
     const Bytes one(pattern(1000, rank));
     const Bytes two(Image(1000, 9));
-    Gate gate(first);
+    StreamGate gate(first);
     expect(ncclBroadcast(one.data(), one.data(), 1000, ncclUint8, 0, comm, first));
     expect(ncclBroadcast(one.data(), two.data(), 1000, ncclUint8, 1, comm, second));
     expect_that(two.get() == Image(1000, 9), "nothing happens before the first stream does");
@@ -142,7 +142,7 @@ TEST_CASE("a device scalar in page-locked memory is read when the stream gets th
     *scalar = 2;
     ncclRedOp_t op = ncclSum;
     expect(ncclRedOpCreatePreMulSum(&op, scalar, ncclFloat, ncclScalarDevice, comm));
-    Gate gate(stream);
+    StreamGate gate(stream);
     expect(ncclAllReduce(values.data(), values.data(), count, ncclFloat, op, comm, stream));
     *scalar = 10;
     gate.open();

@@ -97,9 +97,9 @@ class DeviceStream {
 };
 
 /// Keeps a stream from going on until it is opened.
-class Gate {
+class StreamGate {
  public:
-  explicit Gate(cudaStream_t stream) {
+  explicit StreamGate(cudaStream_t stream) {
     memory_.leave();  // the stream may look at it for longer than this lives
     expect_cuda(cuStreamWaitValue32_v2(stream, memory_.device_address(memory_.data()), 1,
                                        cuda::wait_value_equal));

@@ -39,7 +39,7 @@ TEST_CASE("a call on device buffers returns at once, and follows its stream", "[
     DeviceBuffer<int> buffer(1000, 0);
     const DeviceBuffer<int> late(numbers(1000, rank));
     const DeviceBuffer<int> result(1000, 0);
-    Gate gate(stream);
+    StreamGate gate(stream);
     const auto copy = [&](const DeviceBuffer<int>& to, const DeviceBuffer<int>& from) {
       expect_cuda(cuMemcpyAsync(cuda::address_of(to.data()), cuda::address_of(from.data()),
                                 1000 * sizeof(int), stream));
@@ -61,7 +61,7 @@ TEST_CASE("a communicator used from several streams keeps its order", "[members]
     const DeviceStream second;
     const DeviceBuffer<int> one(400'000, 1);
     const DeviceBuffer<int> two(8, 2);
-    Gate gate(first);
+    StreamGate gate(first);
     expect(ncclAllReduce(one.data(), one.data(), 400'000, ncclInt, ncclSum, comm, first));
     expect(ncclAllReduce(two.data(), two.data(), 8, ncclInt, ncclSum, comm, second));
     gate.open();

@@ -36,7 +36,7 @@ TEST_CASE("a communicator that has failed takes no call, however far behind its 
     return ncclAllReduce(buffer.data(), buffer.data(), 10, ncclInt, ncclSum, comms[0], stream);
   };
   {
-    Gate gate(stream);
+    StreamGate gate(stream);
     expect(call());
     expect(ncclCommAbort(comms[1]));
     CHECK(failure_of(comms[0]) == ncclRemoteError);

@@ -54,7 +54,7 @@ TEST_CASE("a long call keeps to its part of a queue, so other threads get on", "
     const DeviceStream stream;
     const DeviceBuffer<char> buffer(bytes, static_cast<char>(1 - rank));
     if (rank == 0) {
-      Gate closed(stream);
+      StreamGate closed(stream);
       // As soon as the queue is as full as it gets, another thread opens the gate.
       std::thread opens([&] {
         while (fake_longest_queue() < 256) std::this_thread::yield();
@@ -129,7 +129,7 @@ TEST_CASE("a call that waits for room in a queue is told of the communicator's e
   const DeviceBuffer<int> buffer(10, 1);
   const LimitedQueues counted(no_limit);
   {
-    Gate gate(stream);
+    StreamGate gate(stream);
     std::thread aborts([&] {
       wait_for_queue(400);
       expect(ncclCommAbort(comms[1]));
@@ -235,7 +235,7 @@ TEST_CASE("an empty call does not wait for its stream") {
   const std::vector<ncclComm_t> comms = init_all(1);
   cuCtxSetCurrent(device_context(0));
   const DeviceStream stream;
-  Gate gate(stream);
+  StreamGate gate(stream);
   expect(ncclAllReduce(nullptr, nullptr, 0, ncclInt, ncclSum, comms[0], stream));
   expect(ncclGroupStart());
   expect(ncclBroadcast(nullptr, nullptr, 0, ncclInt, 0, comms[0], stream));
@@ -285,7 +285,7 @@ TEST_CASE("a context that breaks in the middle of a call, or before it, ends the
     cuCtxSetCurrent(breaks);
     const DeviceStream broken;
     const DeviceBuffer<int> lost(count, 1);
-    Gate gate(in_the_middle ? stream : broken);
+    StreamGate gate(in_the_middle ? stream : broken);
     expect(ncclAllReduce(buffer.data(), buffer.data(), count, ncclInt, ncclSum, comms[1], stream));
     expect(ncclAllReduce(lost.data(), lost.data(), count, ncclInt, ncclSum, comms[0], broken));
     fake_break_context(breaks);

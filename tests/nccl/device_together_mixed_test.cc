@@ -73,7 +73,7 @@ TEST_CASE("one thread's groups and single calls between devices follow each othe
   for (int round = 0; round < 3; ++round) {
     const std::vector<int> there = pair.group[late]->in.get();
     cuCtxSetCurrent(device_context(device_of[late]));
-    Gate gate((together_first ? pair.group : pair.single)[late]->stream);
+    StreamGate gate((together_first ? pair.group : pair.single)[late]->stream);
     pair.sum_twice(together_first);
     CHECK(pair.group[late]->in.get() == there);
     gate.open();

@@ -16,7 +16,7 @@ TEST_CASE("one thread's calls begin after all ranks' streams, and the streams go
   const Ranks<int> all = make_ranks<int>(device_of, 1000, 1000);
   std::vector<int> sums(1000);
   for (std::size_t i = 0; i < sums.size(); ++i) sums[i] = 5 * static_cast<int>(i % 7) + 13;
-  Gate gate(all[2]->stream);
+  StreamGate gate(all[2]->stream);
   // Ranks 0 and 1 have 1 + i and 2 + i. After the gate rank 2 gets 3 * (1 + i) + 7.
   DeviceBuffer<int> late(1000, 0);
   std::vector<int> thrice = values<int>(1000, 0);

@@ -36,7 +36,7 @@ TEST_CASE("a call through the host begins after one between devices in another s
   const int before = batches();
   with_devices(2, [](int rank, ncclComm_t comm) {
     Rank mine(rank);
-    Gate gate(mine.on_device);
+    StreamGate gate(mine.on_device);
     mine.spread(comm);
     mine.gather(comm);
     expect_that(mine.host == std::vector<int>(2 * count, -1), "nothing happens yet");
@@ -52,7 +52,7 @@ TEST_CASE("a call through the host begins after one between devices in another s
 TEST_CASE("a call between devices begins after one through the host in another stream") {
   with_devices(2, [](int rank, ncclComm_t comm) {
     Rank mine(rank);
-    Gate gate(mine.through_host);
+    StreamGate gate(mine.through_host);
     mine.gather(comm);
     mine.spread(comm);
     expect_that(mine.buffer.get() == numbers(count, rank), "nothing happens yet");
@@ -81,7 +81,7 @@ TEST_CASE("calls of both ways keep their order within graphs, and after their re
       });
       for (int round = 1; round < 4; ++round) {
         mine.buffer.set(numbers(count, 10 * round + rank));
-        Gate gate(mine.through_host);
+        StreamGate gate(mine.through_host);
         graph.launch(mine.through_host);
         mine.spread(comm);  // after the replay, in another stream
         gate.open();

@@ -284,7 +284,8 @@ TEST_CASE("after a failure windows are given back within one timeout, however ma
     }
   });
   const DeviceStream stream;
-  Gate gate(stream);  // it holds up rank 0, which is to read windows, longer than anybody waits
+  StreamGate gate(
+      stream);  // it holds up rank 0, which is to read windows, longer than anybody waits
   expect(ncclAllReduce(first.data(), first.data(), 100, ncclInt, ncclSum, comms[0], stream));
   expect(ncclCommRevoke(comms[1], NCCL_REVOKE_DEFAULT));
   const auto begin = std::chrono::steady_clock::now();

@@ -156,7 +156,7 @@ TEST_CASE("calls that wait and finite calls keep their order, whatever their str
     const DeviceStream first;
     const DeviceStream second;
     const DeviceBuffer<int> values(300'000, 1);
-    Gate gate(first);
+    StreamGate gate(first);
     for (int round = 0; round < 3; ++round) {
       expect(ncclAllReduce(values.data(), values.data(), 300'000, ncclInt, ncclSum, comm, first));
       expect(ncclAllReduce(values.data(), values.data(), 10, ncclInt, ncclSum, comm, second));

@@ -120,7 +120,7 @@ TEST_CASE("a call returns at once, follows its stream and can be captured") {
   with_gpus(2, GENERATE(from_range(all_paths)), [](StreamCommunicator& gpus) {
     const DeviceStream stream;
     DeviceBuffer<int> buffer(1000, 0);
-    Gate gate(stream);
+    StreamGate gate(stream);
     gpus.all_reduce(buffer.data(), buffer.data(), 1000, int32, sum, stream);
     buffer.set(std::vector<int>(1000, 1));
     gate.open();

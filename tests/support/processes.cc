@@ -35,6 +35,15 @@ std::string Pipe::read() const {
   return {bytes.data(), static_cast<std::size_t>(count)};
 }
 
+void Gate::open(int children) const {
+  pipe_.write(std::string(static_cast<std::size_t>(children), '.'));
+}
+
+void Gate::pass() const {
+  char token = 0;
+  if (::read(pipe_.from.get(), &token, 1) != 1) throw std::runtime_error("the gate is gone");
+}
+
 Child::Child(const std::function<std::string()>& body, Also also) : also_(also) {
   pid_ = ::fork();
   if (pid_ < 0) throw std::runtime_error("no process");

@@ -22,6 +22,16 @@ struct Pipe {
   UniqueFd to{};
 };
 
+/// A pipe that the parent and its later children share, to let children go on.
+class Gate {
+ public:
+  void open(int children) const;
+  void pass() const;
+
+ private:
+  Pipe pipe_{};
+};
+
 /// A forked child that runs `body` and reports what it returns, or the error it throws, by a pipe.
 class Child {
  public:
