@@ -1,6 +1,6 @@
 #include "tests/fake_driver/train_kernels.h"
 
-#include "tools/trainer/math/run.h"
+#include "tools/trainer/math/kernels.h"
 
 namespace rondo::test {
 namespace {

@@ -92,15 +92,14 @@ TEST_CASE("layers on a device are the processor's") {
   expect_alike([&](Place& place) {
     const auto input = place.of(rows * inputs), weight = place.of(outputs * inputs);
     const auto bias = place.of(outputs), output = place.of(size), outer = place.of(size);
-    place.math.linear(input, weight, bias, output);
-    place.math.linear_backward(
-        outer, input, weight,
-        {place.of(rows * inputs), place.of(outputs * inputs), place.of(outputs)});
+    place.math.linear(rows, input, {weight, bias}, output);
+    place.math.linear_backward(rows, outer, input, weight, place.of(rows * inputs),
+                               {place.of(outputs * inputs), place.of(outputs)});
     const auto gain = place.of(outputs), normal = place.of(size);
     const NormStatistics kept{place.of(rows), place.of(rows)};
-    place.math.layer_norm(output, gain, bias, normal, kept);
-    place.math.layer_norm_backward(outer, output, gain, kept,
-                                   {place.of(size), place.of(outputs), place.of(outputs)});
+    place.math.layer_norm(output, {gain, bias}, normal, kept);
+    place.math.layer_norm_backward(outer, output, gain, kept, place.of(size),
+                                   {place.of(outputs), place.of(outputs)});
     place.math.gelu(normal, place.of(size));
     place.math.gelu_backward(outer, normal, outer);
     place.math.add(outer, normal, place.of(size));

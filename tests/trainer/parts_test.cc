@@ -5,7 +5,7 @@
 
 #include "rondo/error.h"
 #include "tests/catch.h"
-#include "tools/trainer/math/exponential.h"
+#include "tools/trainer/math/kernels.h"
 #include "tools/trainer/options.h"
 
 namespace {

@@ -11,7 +11,7 @@
 #include "core/cuda/contexts.h"
 #include "core/cuda/modules.h"
 #include "core/settings/settings.h"
-#include "tools/trainer/math/run.h"
+#include "tools/trainer/math/kernels.h"
 #include "tools/trainer/report/record.h"
 
 namespace rondo {

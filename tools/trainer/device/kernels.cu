@@ -2,7 +2,7 @@
 // image, not into a program: see image.h.
 #include <cstddef>
 
-#include "tools/trainer/math/run.h"
+#include "tools/trainer/math/kernels.h"
 
 namespace {
 

@@ -10,7 +10,7 @@
 #include "rondo/memory.h"
 #include "tools/trainer/data/random.h"
 #include "tools/trainer/machine/machine.h"
-#include "tools/trainer/math/run.h"
+#include "tools/trainer/math/kernels.h"
 
 namespace rondo::train {
 namespace {

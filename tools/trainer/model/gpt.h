@@ -1,5 +1,8 @@
 // The model: a GPT, with an embedding, blocks, a final norm, and a head that shares the embedding's
-// table. Only the computation: a strategy holds the parameters, in units.
+// table. Only the computation: a strategy holds the parameters, in units. A block, pre-norm:
+//
+//   middle = input + projection(attention(packing(norm1(input))))
+//   output = middle + narrowing(gelu(widening(norm2(middle))))
 #pragma once
 
 #include <cstdint>
@@ -8,7 +11,9 @@
 #include <vector>
 
 #include "tools/trainer/data/text.h"
-#include "tools/trainer/model/block.h"
+#include "tools/trainer/math/math.h"
+#include "tools/trainer/memory/ledger.h"
+#include "tools/trainer/model/unit.h"
 
 namespace rondo::train {
 
@@ -51,6 +56,17 @@ class Gpt {
   double operations(std::size_t rows) const;
 
  private:
+  /// A norm's result, and the statistics of its rows.
+  struct Normal {
+    Array<float> values, mean, inverse;
+
+    NormStatistics statistics() { return {mean, inverse}; }
+  };
+  /// The results of a block's forward that its backward needs, besides the block's input.
+  struct BlockKept {
+    Normal normal1, normal2;
+    Array<float> packed, weights, mixed, middle, wide, active;
+  };
   /// Arrays for one shape of batch. With checkpointing, one set serves all blocks in turn.
   struct Activations {
     Activations(Ledger& ledger, const ModelOptions& options, const AttentionShape& shape,
@@ -58,21 +74,27 @@ class Gpt {
     BlockKept& kept_of(std::size_t block) { return kept[std::min(block, kept.size() - 1)]; }
 
     AttentionShape shape;
-    BlockScratch scratch;
     std::vector<Array<float>> streams{};  ///< [i] enters block i; the last enters the final norm
     std::vector<BlockKept> kept{};
-    Array<float> mean, inverse, normal, gradient, scores;
+    Normal normal;
+    Array<float> scores;
     Array<double> losses;
+    /// Gradients of activations; one set serves all blocks.
+    Array<float> gradient, narrow, wide, packed, weights;
   };
   template <class T>
   struct RootView;
+  template <class T>
+  struct BlockView;
 
-  void head_backward(const RootView<const float>& root, const RootView<float>& gradients);
-  void block_backward(Strategy& strategy, std::size_t index);
+  void block_forward(const BlockView<const float>& parameters, std::size_t index);
+  void block_backward(const BlockView<const float>& parameters, const BlockView<float>& gradients,
+                      std::size_t index);
 
   ModelOptions options_;
   Ledger& ledger_;
   Math math_;
+  Math exact_;  ///< for results that are not rounded
   Layout layout_{};
   std::optional<Activations> activations_{};
 };
