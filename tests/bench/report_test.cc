@@ -1,13 +1,10 @@
 // The table as text, and the JSON's shape, from measurements made up here.
-#include <unistd.h>
-
 #include <cmath>
-#include <cstdio>
-#include <cstdlib>
 
 #include "bench/common/json_report.h"
 #include "bench/common/table.h"
 #include "tests/catch.h"
+#include "tests/support/files.h"
 
 using namespace rondo;
 using namespace rondo::bench;
@@ -194,18 +191,15 @@ TEST_CASE("CPU time has its own field, and a missing in-place form is null") {
 }
 
 TEST_CASE("an existing report is never overwritten") {
-  std::string folder = "/tmp/rondo-report-XXXXXX";
-  REQUIRE(::mkdtemp(folder.data()) != nullptr);
-  const std::string path = folder + "/out.json";
+  const test::TemporaryFolder folder;
+  const std::string path = folder / "out.json";
   CHECK(claim_file(path) == path);
   CHECK(claim_file(path) == path + ".0");
   CHECK(claim_file(path) == path + ".1");
   try {
-    claim_file(folder + "/missing/out.json");
+    claim_file(folder / "missing/out.json");
     FAIL("a folder that does not exist was accepted");
   } catch (const std::runtime_error& error) {
-    CHECK(std::string(error.what()).starts_with("cannot create " + folder + "/missing/out.json"));
+    CHECK(std::string(error.what()).starts_with("cannot create " + (folder / "missing/out.json")));
   }
-  for (const char* suffix : {"", ".0", ".1"}) std::remove((path + suffix).c_str());
-  ::rmdir(folder.c_str());
 }

@@ -1,11 +1,10 @@
 // How much memory could still be had, as made-up proc and sys folders say.
 #include "core/memory/available.h"
 
-#include <cstdlib>
 #include <fstream>
-#include <stdexcept>
 
 #include "tests/catch.h"
+#include "tests/support/files.h"
 
 namespace rondo::testing {
 namespace {
@@ -18,18 +17,6 @@ constexpr std::size_t megabyte = std::size_t{1} << 20;
 /// A root folder of its own, gone with the object.
 class Root {
  public:
-  Root() {
-    std::string name = (fs::temp_directory_path() / "rondo-available-XXXXXX").string();
-    if (::mkdtemp(name.data()) == nullptr) throw std::runtime_error("no folder for a test");
-    path_ = name;
-  }
-  ~Root() {
-    std::error_code ignored;
-    fs::remove_all(path_, ignored);
-  }
-  Root(const Root&) = delete;
-  Root& operator=(const Root&) = delete;
-
   void write(const std::string& file, const std::string& text) const {
     fs::create_directories((path_ / file).parent_path());
     std::ofstream(path_ / file) << text << '\n';
@@ -47,7 +34,8 @@ class Root {
   std::size_t megabytes() const { return available().bytes / megabyte; }
 
  private:
-  fs::path path_{};
+  const test::TemporaryFolder folder_{};
+  const fs::path path_ = folder_.path();
 };
 
 }  // namespace

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "tests/catch.h"
-#include "tests/tools/rondorun/support/process.h"
+#include "tests/support/files.h"
 #include "tests/trainer/train.h"
 
 namespace {

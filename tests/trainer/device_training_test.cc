@@ -3,7 +3,7 @@
 
 #include "tests/catch.h"
 #include "tests/fake_driver/fake_driver.h"
-#include "tests/tools/rondorun/support/process.h"
+#include "tests/support/files.h"
 #include "tests/trainer/train.h"
 
 namespace {

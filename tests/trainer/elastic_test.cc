@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "tests/catch.h"
-#include "tests/tools/rondorun/support/process.h"
+#include "tests/support/files.h"
 #include "tests/trainer/elastic_rig.h"
 #include "tests/trainer/processes.h"
 

@@ -9,7 +9,7 @@
 #include "core/schedule/simulate.h"
 #include "rondo/error.h"
 #include "tests/catch.h"
-#include "tests/tools/rondorun/support/process.h"
+#include "tests/support/files.h"
 #include "tests/trainer/train.h"
 #include "tools/rondo/calibrate/profile.h"
 #include "tools/trainer/report/validation.h"

@@ -12,8 +12,8 @@
 #include <optional>
 
 #include "tests/catch.h"
+#include "tests/support/files.h"
 #include "tests/support/setting.h"
-#include "tests/tools/rondorun/support/process.h"
 #include "tests/trainer/elastic_rig.h"
 #include "tools/trainer/elastic/elastic.h"
 #include "tools/trainer/session.h"

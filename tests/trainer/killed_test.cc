@@ -2,14 +2,12 @@
 // training gives the same bits as one that was not killed.
 #include <signal.h>
 
-#include <filesystem>
-#include <iterator>
 #include <sstream>
 #include <string>
 #include <vector>
 
 #include "tests/catch.h"
-#include "tests/tools/rondorun/support/process.h"
+#include "tests/support/files.h"
 #include "tests/trainer/processes.h"
 #include "tests/trainer/train.h"
 #include "tools/trainer/session.h"
@@ -25,7 +23,7 @@ std::vector<std::string> trained(const std::string& folder, const std::string& d
   auto options = small_gpt_options();
   options.strategy.kind = "zero1";
   options.checkpoint = {.folder = folder, .keep = 1, .resume = true};
-  return reports_of(2, "", [&](rondo::Communicator& world) {
+  return rondo::test::reports_of(2, "", [&](rondo::Communicator& world) {
     rondo::train::Session session(options, world);
     int saves = 0;
     auto checkpoints = session.checkpoints([&](const std::string& point) {
@@ -70,54 +68,6 @@ TEST_CASE("a rank that is killed while it saves leaves the last checkpoint whole
       CHECK_THAT(said, !Catch::Contains("loss "));
     CHECK(trained(folder)[0] == resumed + whole);
   }
-}
-
-std::vector<Loss> logged(const std::string& path) {
-  return std::filesystem::exists(path) ? losses_in(read_file(path)) : std::vector<Loss>();
-}
-
-/// Whether there is a checkpoint of `step` or later. Later ones replace each checkpoint, on a fast
-/// disk sooner than a test looks. So no test waits for one by name.
-bool has_checkpoint_since(const std::string& folder, const std::string& step) {
-  std::error_code problem;  // a folder may go while it is read
-  for (const auto& entry : std::filesystem::directory_iterator(folder, problem)) {
-    const std::string name = entry.path().filename();
-    if (name.starts_with("step-") && name.size() == step.size() && name >= step) return true;
-  }
-  return false;
-}
-
-TEST_CASE("a run that is killed as a whole, at any time, goes on from its last checkpoint") {
-  const TemporaryFolder scratch;
-  const std::string log = scratch / "log.csv";
-  const std::string folder = scratch / "checkpoints";
-  std::istringstream options(
-      "--layers 1 --width 8 --heads 1 --block 8 --batch 4 --steps 200000 "
-      "--checkpoint-every 5 --resume --validate-every 0 --progress lines");
-  std::vector<std::string> words{rondorun(), "-n", "2", RONDO_TRAIN_PATH};
-  words.insert(words.end(), std::istream_iterator<std::string>(options), {});
-  words.insert(words.end(), {"--checkpoint", folder, "--log", log});
-  {
-    Process process({.words = words});
-    process.wait_until([&] { return has_checkpoint_since(folder, "step-00000010"); },
-                       "the second checkpoint");
-    for (const pid_t id : process.living()) ::kill(id, SIGKILL);
-    process.wait_none_living();
-  }
-  const auto before = logged(log);
-  REQUIRE(before.size() >= 10);
-  Process process({.words = words});
-  process.wait_for("resumed at step ");
-  process.wait_until(
-      [&] {
-        const auto steps = logged(log);
-        return !steps.empty() && steps.back().step > before.back().step;
-      },
-      "steps behind those that were lost");
-  for (const pid_t id : process.living()) ::kill(id, SIGKILL);
-  process.wait_none_living();
-  const auto steps = logged(log);
-  for (std::size_t i = 0; i < steps.size(); ++i) CHECK(steps[i].step == i + 1);
 }
 
 }  // namespace

@@ -7,7 +7,7 @@
 
 #include "rondo/error.h"
 #include "tests/catch.h"
-#include "tests/tools/rondorun/support/process.h"
+#include "tests/support/files.h"
 #include "tools/trainer/report/log.h"
 #include "tools/trainer/report/progress.h"
 

@@ -4,7 +4,7 @@
 #include <filesystem>
 
 #include "tests/catch.h"
-#include "tests/tools/rondorun/support/process.h"
+#include "tests/support/files.h"
 #include "tests/trainer/elastic_rig.h"
 #include "tools/trainer/elastic/held.h"
 

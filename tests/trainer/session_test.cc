@@ -6,7 +6,7 @@
 #include <limits>
 
 #include "tests/catch.h"
-#include "tests/tools/rondorun/support/process.h"
+#include "tests/support/files.h"
 #include "tests/trainer/train.h"
 
 namespace {
