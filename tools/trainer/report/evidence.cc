@@ -84,10 +84,10 @@ std::string carrier(Communicator& world, Collective collective, const Traits& tr
 /// other calls use the same.
 void add_algorithms(Communicator& world, bool counts, Evidence& evidence) {
   Traits& traits = evidence.traits;
-  const Passes passes = passes_of(evidence.strategy, traits);
+  const StepFormulas formulas(evidence.strategy, traits);
   evidence.settled = counts;
-  traits.reduced_by = carrier(world, passes.reducing, traits, evidence.settled);
-  if (passes.gathers > 0)
+  traits.reduced_by = carrier(world, formulas.reducing(), traits, evidence.settled);
+  if (formulas.gathers() > 0)
     traits.gathered_by = carrier(world, Collective::all_gather, traits, evidence.settled);
 }
 
@@ -99,7 +99,7 @@ double communication_alone(Communicator& world, const Machine& machine, const Ev
   constexpr int most = 50;        // unless they take
   constexpr double enough = 0.3;  // seconds in all
   const Traits& traits = evidence.traits;
-  const Passes passes = passes_of(evidence.strategy, traits);
+  const StepFormulas formulas(evidence.strategy, traits);
   const auto ranks = static_cast<std::size_t>(world.size());
   const std::size_t calls = traits.calls;
   const std::size_t block = (traits.parameters / calls + ranks) / ranks;
@@ -121,8 +121,10 @@ double communication_alone(Communicator& world, const Machine& machine, const Ev
   for (int attempt = 0; attempt < fewest || (attempt < most && all < enough); ++attempt) {
     world.barrier();
     const auto begin = std::chrono::steady_clock::now();
-    for (std::size_t i = 0; i < passes.gathers; ++i) pass(Collective::all_gather, traits.element);
-    for (std::size_t i = 0; i < passes.reductions; ++i) pass(passes.reducing, traits.gradient_wire);
+    for (std::size_t i = 0; i < formulas.gathers(); ++i)
+      pass(Collective::all_gather, traits.element);
+    for (std::size_t i = 0; i < formulas.reductions(); ++i)
+      pass(formulas.reducing(), traits.gradient_wire);
     double seconds =
         std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
     world.all_reduce(seconds, ReduceOperator::max);
@@ -188,16 +190,17 @@ bool on_several_hosts(Communicator& world) {
   return std::ranges::any_of(all, [&](std::uint64_t one) { return one != all[0]; });
 }
 
-Link read_link(const std::string& path, const Route& route, double bytes) {
+Link read_link(const std::string& path, const std::string& transport, int ranks, bool apart,
+               double bytes) {
   const tool::Profile profile = tool::read_profile(path);
   const std::string make = "`rondo calibrate --output " + path + "` ";
-  if (profile.apart() != route.apart) {
+  if (profile.apart() != apart) {
     reject("--profile " + path + ": it has nothing about ranks on " +
-               (route.apart ? "several hosts" : "one host"),
-           make + (route.apart ? "under a launcher, one rank on each host, makes one"
-                               : "without a launcher makes one in half a minute"));
+               (apart ? "several hosts" : "one host"),
+           make + (apart ? "under a launcher, one rank on each host, makes one"
+                         : "without a launcher makes one in half a minute"));
   }
-  const tool::LinkProfile& link = profile.link(route.transport, route.ranks);
+  const tool::LinkProfile& link = profile.link(transport, ranks);
   const double sent = 2.0 * (link.ranks - 1) / link.ranks;  // by a rank in an exchange, in bytes
   const double rate = sent / tool::seconds_a_byte(link.exchange, bytes, 0);
   if (!std::isfinite(rate))
@@ -207,8 +210,8 @@ Link read_link(const std::string& path, const Route& route, double bytes) {
           .beta = link.beta(bytes),
           // A rank waits while the others that share its core combine, too.
           .gamma = link.combined(bytes) * link.ranks / link.cores,
-          .words = route.transport + " between " + std::to_string(link.ranks) +
-                   (route.apart ? " hosts; " : " ranks; ") + profile.machine.cpu + ", " +
+          .words = transport + " between " + std::to_string(link.ranks) +
+                   (apart ? " hosts; " : " ranks; ") + profile.machine.cpu + ", " +
                    std::to_string(profile.machine.cores) + " cores, " + profile.date};
 }
 
@@ -219,7 +222,7 @@ Link link_of(Session& session, Communicator& world, const Options& options, bool
   std::string transport = "shm";
   for (const char* const other : {"verbs", "tcp"})
     if (call.find(other) != std::string::npos) transport = other;
-  return read_link(options.profile, {transport, world.size(), apart},
+  return read_link(options.profile, transport, world.size(), apart,
                    static_cast<double>(count * sizeof(float)));
 }
 

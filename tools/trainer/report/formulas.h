@@ -16,9 +16,11 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "algorithms/table.h"
-#include "rondo/rondo.h"
+#include "core/schedule/formula.h"
+#include "tools/trainer/strategy/workplace.h"
 
 namespace rondo::train {
 
@@ -43,6 +45,7 @@ struct Traits {
 /// (core/schedule/formula.h). N is the whole vector, all blocks together. The base is of the busiest
 /// rank; a run counts means over the ranks. A tree's inner ranks send more than its leaves.
 struct CallCost : CostLine {
+  Collective kind;
   std::string_view algorithm;
   std::string_view messages;   ///< sent by a rank, mean over the ranks
   std::string_view mean_sent;  ///< in N, mean over the ranks
@@ -50,26 +53,11 @@ struct CallCost : CostLine {
 /// Of an all_reduce, a reduce_scatter or an all_gather; nothing if that algorithm does not have it.
 std::optional<CallCost> find_call_cost(Collective kind, std::string_view algorithm);
 
-/// How often the calls of a step pass over the model. Throws Error{invalid_argument} for a strategy
-/// that is not in the table above, as do the functions that follow.
-struct Passes {
-  Collective reducing = Collective::all_reduce;  ///< or reduce_scatter
-  std::size_t reductions = 1;
-  std::size_t gathers = 0;
-};
-Passes passes_of(std::string_view strategy, const Traits& traits);
-
 /// A formula as text, and its value.
 struct Formula {
   std::string text{};
   double value = 0;
 };
-/// Payload bytes that a rank sends in a step, mean over the ranks.
-Formula bytes_a_step(std::string_view strategy, const Traits& traits);
-/// The same for messages. A ring has as many messages as rounds.
-Formula messages_a_step(std::string_view strategy, const Traits& traits);
-/// Bytes that a rank holds, without activations and buffers.
-Formula memory(std::string_view strategy, const Traits& traits);
 
 /// The cost of the step's calls one after the other, by their algorithms' cost lines.
 struct StepCost {
@@ -77,9 +65,39 @@ struct StepCost {
   double bytes = 0;  ///< sent by the busiest rank
   double added = 0;  ///< bytes that the busiest rank combines with its own
 };
-StepCost cost_of_a_step(std::string_view strategy, const Traits& traits);
-/// The algorithms' cost lines as text for people; empty if all calls go round rings.
-std::string cost_line_words(std::string_view strategy, const Traits& traits);
+
+/// The formulas of a strategy. A step's calls pass over the model so many times.
+class StepFormulas {
+ public:
+  /// Throws Error{invalid_argument} for a strategy that is not in the table above. The traits outlive it.
+  StepFormulas(std::string_view strategy, const Traits& traits);
+
+  Collective reducing() const { return costs_[0].kind; }  ///< all_reduce or reduce_scatter
+  std::size_t reductions() const { return reduces_each_ ? traits_.micro_steps : 1; }
+  std::size_t gathers() const {
+    return row_.shards_parameters ? 2 * traits_.micro_steps : row_.shards_state ? 1 : 0;
+  }
+  /// Payload bytes that a rank sends in a step, mean over the ranks.
+  Formula bytes() const;
+  /// The same for messages. A ring has as many messages as rounds.
+  Formula messages() const;
+  /// Bytes that a rank holds, without activations and buffers.
+  Formula memory() const;
+  StepCost cost() const;
+  /// Whether all calls go round rings. If not, cost_words() has their algorithms' cost lines.
+  bool are_rings() const;
+  std::string cost_words() const;
+
+ private:
+  double sum(std::string_view CallCost::*term, double reduction, double gather) const;
+  double elements() const { return static_cast<double>(traits_.parameters + traits_.padding); }
+
+  const StrategyInfo& row_;
+  const Traits& traits_;
+  bool reduces_each_;  ///< in every micro-step, not only in the last
+  Variables variables_;
+  std::vector<CallCost> costs_;  ///< of a reduction, and of a gather if there is one
+};
 
 /// S = P t_c / (t_c + max(0, t_comm - overlapped)): P ranks that compute for t_c seconds in a step,
 /// compared with one rank that computes for P t_c seconds.

@@ -19,18 +19,19 @@ std::string number(double value) {
 }
 
 /// What a profile predicts for the communication alone.
-void add_link(const Evidence& evidence, double bytes, std::vector<ValidationRow>& rows) {
+void add_link(const Evidence& evidence, const StepFormulas& formulas,
+              std::vector<ValidationRow>& rows) {
   const Link& link = evidence.link;
   if (link.rate <= 0 || evidence.alone <= 0) return;
   if (evidence.settled) {
-    const StepCost line = cost_of_a_step(evidence.strategy, evidence.traits);
+    const StepCost line = formulas.cost();
     rows.push_back(
         {"t_comm alone", "alpha rounds + beta bytes + gamma sums",
          1e3 * (line.rounds * link.alpha + line.bytes * link.beta + line.added * link.gamma),
          1e3 * evidence.alone, "ms"});
   }
-  rows.push_back({"busbw", "what the link carries; bytes/t_comm", 1e-9 * evidence.link.rate,
-                  1e-9 * bytes / evidence.alone, "GB/s"});
+  rows.push_back({"busbw", "what the link carries; bytes/t_comm", 1e-9 * link.rate,
+                  1e-9 * formulas.bytes().value / evidence.alone, "GB/s"});
 }
 
 /// Otherwise devices moved all data without any (core/dispatch). Calls that a formula is sure of send
@@ -40,6 +41,7 @@ bool counts_messages(const Evidence& evidence) {
 }
 
 std::string notes(const Evidence& evidence) {
+  const StepFormulas formulas(evidence.strategy, evidence.traits);
   std::string words;
   if (evidence.skipped > 0)
     words = format("%zu of %zu steps were skipped (fp16 overflowed); formulas are of steps taken\n",
@@ -59,11 +61,11 @@ std::string notes(const Evidence& evidence) {
   if (evidence.link.rate > 0) {
     words += "link: " + evidence.link.words + "\n";
   } else if (evidence.alone > 0) {
-    const double bytes = bytes_a_step(evidence.strategy, evidence.traits).value;
+    const double bytes = formulas.bytes().value;
     words += format("busbw %.4g GB/s; ", 1e-9 * bytes / evidence.alone) +
              "what the link carries: `rondo calibrate --output FILE`, then --profile FILE\n";
   }
-  return words + cost_line_words(evidence.strategy, evidence.traits);
+  return formulas.are_rings() ? words : words + formulas.cost_words();
 }
 
 void add_times(const Evidence& evidence, std::vector<ValidationRow>& rows) {
@@ -90,15 +92,16 @@ double ValidationRow::difference() const {
 bool ValidationRow::within() const { return limit < 0 || std::abs(difference()) <= limit + 1e-9; }
 
 std::vector<ValidationRow> validation_rows(const Evidence& evidence) {
-  const Formula bytes = bytes_a_step(evidence.strategy, evidence.traits);
-  const Formula bytes_held = memory(evidence.strategy, evidence.traits);
+  const StepFormulas formulas(evidence.strategy, evidence.traits);
+  const Formula bytes = formulas.bytes();
+  const Formula bytes_held = formulas.memory();
   // Where algorithms are chosen by size, calls may use another one than the formula.
   const double sent = evidence.skipped > 0 || !evidence.settled ? nothing_promised : of_bytes;
   std::vector<ValidationRow> rows;
   if (counts_messages(evidence)) {
     rows.push_back({"payload a rank", bytes.text, bytes.value, evidence.payload, "B", sent});
-    const Formula messages = messages_a_step(evidence.strategy, evidence.traits);
-    const bool rings = cost_line_words(evidence.strategy, evidence.traits).empty();
+    const Formula messages = formulas.messages();
+    const bool rings = formulas.are_rings();
     rows.push_back({rings && evidence.settled ? "messages, rounds" : "messages",
                     (rings && !evidence.settled ? "of rings: " : "") + messages.text,
                     messages.value, evidence.messages, "", sent});
@@ -107,7 +110,7 @@ std::vector<ValidationRow> validation_rows(const Evidence& evidence) {
       {"memory a rank", bytes_held.text, bytes_held.value, evidence.state, "B", of_memory});
   if (!evidence.full || evidence.traits.ranks == 1) return rows;
   add_times(evidence, rows);
-  add_link(evidence, bytes.value, rows);
+  add_link(evidence, formulas, rows);
   return rows;
 }
 

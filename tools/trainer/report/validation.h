@@ -69,16 +69,11 @@ Evidence evidence_of(Session& session, Communicator& world, const Options& optio
 /// Collective. Whether the ranks are on more than one host.
 bool on_several_hosts(Communicator& world);
 
-/// The transport of the calls, and the ranks that they connect.
-struct Route {
-  std::string transport{};
-  int ranks = 2;
-  bool apart = false;  ///< on several hosts
-};
-/// Takes the profile's entry for the transport, on one host or on several, with the nearest number
-/// of ranks. `bytes`: the whole vector of a call. Throws Error{invalid_argument} that names the file,
-/// what is wrong and how to make another.
-Link read_link(const std::string& path, const Route& route, double bytes);
+/// Takes the profile's entry for the transport, on several hosts (`apart`) or on one, with the nearest
+/// number of ranks. `bytes`: the whole vector of a call. Throws Error{invalid_argument} that names the
+/// file, what is wrong and how to make another.
+Link read_link(const std::string& path, const std::string& transport, int ranks, bool apart,
+               double bytes);
 
 /// Local. The entry of options.profile for the transport of the steps' calls. `apart`: the ranks
 /// are on several hosts. Throws Error{invalid_argument} if the file is not a profile.
