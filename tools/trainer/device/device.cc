@@ -5,14 +5,18 @@
 #include <algorithm>
 #include <cstring>
 #include <numeric>
+#include <span>
 #include <utility>
 #include <vector>
 
+#include "core/base/symbols.h"
 #include "core/cuda/contexts.h"
 #include "core/cuda/modules.h"
 #include "core/settings/settings.h"
 #include "tools/trainer/math/kernels.h"
 #include "tools/trainer/report/record.h"
+
+struct cublasContext;
 
 namespace rondo {
 /// The trainer's kernel.
@@ -27,8 +31,15 @@ using cuda::driver;
 
 constexpr std::size_t staging_bytes = std::size_t{4} << 20;
 
-void check(int status, const char* function) {
-  cuda::check(status, function, "look for an earlier failure of CUDA, or run with --device cpu");
+constexpr const char* remedy = "look for an earlier failure of CUDA, or run with --device cpu";
+
+void check(int status, const char* function) { cuda::check(status, function, remedy); }
+
+void check_cublas(int status, const char* function) {
+  if (status == 0) return;
+  throw Error(ErrorCode::system,
+              std::string(function) + " failed with cuBLAS status " + std::to_string(status),
+              {.remedy = remedy});
 }
 
 /// Loads the driver. Returns which of its devices is this rank's. A launcher's local rank is better
@@ -84,6 +95,73 @@ void each_piece(std::size_t bytes, Visit visit) {
 
 }  // namespace
 
+/// cuBLAS, loaded at run time. Belongs to one device; one thread at a time.
+class Device::Cublas {
+ public:
+  /// Takes the first of these libraries that works. Throws Error{invalid_usage} if there is none.
+  Cublas(std::span<const std::string> names, CUstream_st* stream);
+  ~Cublas() { functions_.destroy(handle_); }
+  Cublas(const Cublas&) = delete;
+  Cublas& operator=(const Cublas&) = delete;
+
+  /// Puts the products into the stream. They are computed in float32, not in a type of fewer bits.
+  void multiply(const Product& product) const;
+
+ private:
+  /// By their names without "cublas" and version, with the types of CUDA's headers.
+  struct Functions {
+    explicit Functions(void* library) : find(library) {}
+    Symbols find;
+    int (*create)(cublasContext**) = find("cublasCreate_v2");
+    int (*destroy)(cublasContext*) = find("cublasDestroy_v2");
+    int (*set_stream)(cublasContext*, CUstream_st*) = find("cublasSetStream_v2");
+    int (*set_math_mode)(cublasContext*, int) = find("cublasSetMathMode");
+    int (*multiply)(cublasContext*, int, int, int, int, int, const float*, const float*, int,
+                    long long, const float*, int, long long, const float*, float*, int, long long,
+                    int) = find("cublasSgemmStridedBatched");
+  };
+
+  Functions functions_{nullptr};
+  cublasContext* handle_ = nullptr;
+};
+
+Device::Cublas::Cublas(std::span<const std::string> names, CUstream_st* stream) {
+  constexpr int pedantic = 2;  // CUBLAS_PEDANTIC_MATH: no TF32, whatever the environment says
+  std::string tried;
+  int created = -1;
+  for (const std::string& name : names) {
+    tried += (tried.empty() ? "" : ", ") + name;
+    // It stays loaded: a process that has used CUDA cannot unload it.
+    functions_ = Functions(::dlopen(name.c_str(), RTLD_LAZY | RTLD_LOCAL));
+    if (functions_.find.missing() != nullptr) continue;
+    created = functions_.create(&handle_);
+    if (created == 0) break;  // else it is for a newer driver
+  }
+  if (created == -1) {
+    throw Error(ErrorCode::invalid_usage, "cuBLAS cannot be loaded (" + tried + ")",
+                {.remedy = "install it (Debian: libcublas12 or libcublas11; NVIDIA's packages: "
+                           "libcublas-13-0), name its folder in LD_LIBRARY_PATH, or run with "
+                           "--device cpu"});
+  }
+  check_cublas(created, "cublasCreate");
+  check_cublas(functions_.set_stream(handle_, stream), "cublasSetStream");
+  check_cublas(functions_.set_math_mode(handle_, pedantic), "cublasSetMathMode");
+}
+
+// cuBLAS stores matrices by columns, this program by rows. So cuBLAS sees every matrix transposed
+// and computes c^T = b^T a^T.
+void Device::Cublas::multiply(const Product& p) const {
+  const auto order = [](bool transposed) { return transposed ? 1 : 0; };
+  const auto size = [](std::size_t value) { return static_cast<int>(value); };
+  const auto step = [](std::size_t value) { return static_cast<long long>(value); };
+  check_cublas(
+      functions_.multiply(handle_, order(p.b.transposed), order(p.a.transposed), size(p.c.columns),
+                          size(p.c.rows), size(p.a.columns), &p.scale, p.b.values, size(p.b.stride),
+                          step(p.b.step), p.a.values, size(p.a.stride), step(p.a.step), &p.keep,
+                          p.c.values, size(p.c.stride), step(p.c.step), size(p.count)),
+      "cublasSgemmStridedBatched");
+}
+
 Device::Device(Communicator world, const Libraries& libraries)
     : number_(choose(world.rank(), libraries)),
       current_(context_of(number_)),
@@ -91,7 +169,7 @@ Device::Device(Communicator world, const Libraries& libraries)
       side_(cuda::make_stream()),
       order_(cuda::make_event()),
       staging_(staging_bytes),
-      cublas_(libraries.cublas, compute_.get()),
+      cublas_(std::make_unique<Cublas>(libraries.cublas, compute_.get())),
       kernel_(load_kernel()),
       most_blocks_(blocks_of(number_)),
       squares_(take(Use::activations, sums * sizeof(double))),
@@ -132,6 +210,8 @@ CommonMemory Device::common_memory() const {
   std::memcpy(name.data(), &uuid, sizeof uuid);
   return {name[0] ^ name[1], available};
 }
+
+void Device::multiply(const Product& product) const { cublas_->multiply(product); }
 
 void Device::zero(void* memory, std::size_t bytes) const {
   check(driver().memset_async(address_of(memory), 0, bytes, compute_.get()), "cuMemsetD8Async");

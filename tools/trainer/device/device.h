@@ -11,7 +11,6 @@
 #include "core/cuda/handles.h"
 #include "core/cuda/pinned.h"
 #include "rondo/stream.h"
-#include "tools/trainer/device/cublas.h"
 #include "tools/trainer/machine/machine.h"
 
 namespace rondo::train::device {
@@ -40,7 +39,7 @@ class Device final : public Machine {
   void read(const void* from, void* host, std::size_t bytes) const override;
   void write(const void* host, void* into, std::size_t bytes) const override;
   std::span<const std::int32_t> upload(std::span<const std::int32_t> host) const override;
-  void multiply(const Product& product) const override { cublas_.multiply(product); }
+  void multiply(const Product& product) const override;
   void launch(const Call& call, std::size_t items, bool rows) const override;
   double sum_of_squares(std::span<const float> values) const override;
   void finish() const override;
@@ -48,6 +47,7 @@ class Device final : public Machine {
   Traffic traffic(const Communicator& world) const override;
 
  private:
+  class Cublas;
   static constexpr std::size_t sums = 4096;  ///< of squares: one for each thread that adds
 
   int number_;
@@ -55,7 +55,7 @@ class Device final : public Machine {
   cuda::OwnedStream compute_, side_;
   cuda::OwnedEvent order_;      ///< of the streams
   cuda::PinnedMemory staging_;  ///< of read() and write()
-  Cublas cublas_;
+  std::unique_ptr<Cublas> cublas_;
   cuda::Function kernel_;
   std::size_t most_blocks_;
   std::shared_ptr<void> squares_;
