@@ -31,14 +31,14 @@ class Content {
 
 void read_checkpoint(const std::string& path) {
   using namespace train;
-  const File file = File::open(path);
+  const File file(path);
   const ReadHeader read = read_header(file);
   demand(read.header.elements <= file.size() / sizeof(float), "a file has the numbers it names");
   constexpr std::size_t few = 64;
   if (read.header.elements > few) return;
   const std::string arrays(read.header.elements * sizeof(float), '\0');
   const Content again(to_text(read.header, 0) + arrays);
-  const ReadHeader copy = must_read([&] { return read_header(File::open(again.path())); });
+  const ReadHeader copy = must_read([&] { return read_header(File(again.path())); });
   demand(copy.header.identity == read.header.identity, "a training is read as it was written");
   must_read([&] { require_digest(copy, 0); });
 }

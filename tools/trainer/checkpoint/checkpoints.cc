@@ -131,7 +131,7 @@ Checkpoints::Start Checkpoints::go_back() {
       on_first([&] {
         std::filesystem::remove_all(at(*step, ".broken"));
         std::filesystem::rename(at(*step), at(*step, ".broken"));
-        File::open(options_.folder).sync();
+        File(options_.folder).sync();
       });
       start.words += "set aside: " + error.message() + "\n";
       continue;
@@ -159,7 +159,7 @@ ReadHeader Checkpoints::verified(std::size_t step) {
   std::uint64_t sum = 0;
   together(control_, [&] {
     of(at(step), [&] {
-      const File file = File::open(at(step));
+      const File file(at(step));
       read = read_header(file);
       const auto ranks = static_cast<std::uint64_t>(control_.size());
       const auto rank = static_cast<std::uint64_t>(control_.rank());
@@ -179,7 +179,7 @@ ReadHeader Checkpoints::verified(std::size_t step) {
 
 /// Fills this rank's shards. `arrays`: where the first array begins.
 void Checkpoints::load(std::size_t step, std::uint64_t arrays) {
-  const File file = File::open(at(step));
+  const File file(at(step));
   for (const Piece& piece : pieces_of(strategy_.shards(), place_.layout.size())) {
     each_piece_of(piece.values.size(), [&](std::size_t first, Out values) {
       file.read_at(arrays + (piece.place + first) * sizeof(float), std::as_writable_bytes(values));
@@ -211,13 +211,14 @@ void Checkpoints::begin(std::size_t step, const std::string& header) const {
     if (name.starts_with(step_prefix) && name.ends_with(unfinished))
       std::filesystem::remove_all(entry.path());
   }
-  File::create(at(step, unfinished)).truncate(header.size() + header_.elements * sizeof(float));
+  File(at(step, unfinished), O_WRONLY | O_CREAT | O_TRUNC)
+      .truncate(header.size() + header_.elements * sizeof(float));
 }
 
 /// Returns the digest of this rank's shards. It opens the file that rank 0 made: on a host that
 /// does not share the folder there is none.
 std::uint64_t Checkpoints::write_shards(std::size_t step, std::uint64_t arrays) {
-  File file = File::open_to_write(at(step, unfinished));
+  File file(at(step, unfinished), O_WRONLY);
   std::uint64_t sum = 0;
   for (const Piece& piece : pieces_of(strategy_.shards(), place_.layout.size())) {
     each_piece_of(piece.values.size(), [&](std::size_t first, Out values) {
@@ -235,12 +236,12 @@ std::uint64_t Checkpoints::write_shards(std::size_t step, std::uint64_t arrays) 
 void Checkpoints::publish(const Header& header, std::uint64_t sum) const {
   const std::size_t step = header.position.step;
   const std::string text = to_text(header, sum);
-  File file = File::open_to_write(at(step, unfinished));
+  File file(at(step, unfinished), O_WRONLY);
   file.write_at(0, std::as_bytes(std::span(text)));
   file.sync();
   reach("header written");
   std::filesystem::rename(at(step, unfinished), at(step));
-  File::open(options_.folder).sync();
+  File(options_.folder).sync();
   reach("renamed");
   auto all = steps();
   all.resize(all.size() - std::min(all.size(), options_.keep));

@@ -1,12 +1,13 @@
 #include "tools/trainer/checkpoint/file.h"
 
-#include <fcntl.h>
 #include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
 #include <cstring>
+#include <optional>
+#include <utility>
 
 #include "rondo/error.h"
 
@@ -40,27 +41,28 @@ void move_all(std::span<Byte> bytes, std::uint64_t offset, const std::string& wh
   }
 }
 
-std::filesystem::path beside(const std::filesystem::path& path) {
-  return path.string() + ".unfinished";
+/// Calls write(path of a file that is not there) and removes that file again if that fails.
+template <class Write>
+void written_beside(const std::filesystem::path& path, Write write) {
+  const std::filesystem::path beside = path.string() + ".unfinished";
+  std::error_code ignored;
+  std::filesystem::remove(beside, ignored);
+  try {
+    write(beside);
+  } catch (const Error&) {
+    std::filesystem::remove(beside, ignored);
+    throw Error(ErrorCode::system, "cannot write " + path.string(),
+                {.remedy = "a folder that exists, may be written to and is not full"});
+  }
 }
 
-void remove_beside(const std::filesystem::path& path) {
-  std::error_code ignored;
-  std::filesystem::remove(beside(path), ignored);
-}
+constexpr int anew = O_WRONLY | O_CREAT | O_EXCL;
 
 }  // namespace
 
-File::File(const std::filesystem::path& path, int flags, const char* action, mode_t mode)
+File::File(const std::filesystem::path& path, int flags, mode_t mode)
     : descriptor_(::open(path.c_str(), flags | O_CLOEXEC, mode)), path_(path) {
-  if (!descriptor_) file_error(action, path);
-}
-File File::create(const std::filesystem::path& path) {
-  return {path, O_WRONLY | O_CREAT | O_TRUNC, "cannot create", 0644};
-}
-File File::open(const std::filesystem::path& path) { return {path, O_RDONLY, "cannot open"}; }
-File File::open_to_write(const std::filesystem::path& path) {
-  return {path, O_WRONLY, "cannot open"};
+  if (!descriptor_) file_error((flags & O_CREAT) != 0 ? "cannot create" : "cannot open", path);
 }
 
 void File::write_at(std::uint64_t offset, std::span<const std::byte> bytes) {
@@ -90,34 +92,23 @@ void File::sync() const {
   if (::fsync(descriptor_.get()) != 0) file_error("cannot bring to the disk", path_);
 }
 
-File File::written_beside(const std::filesystem::path& path, const std::string& text, mode_t mode,
-                          bool locked) {
-  remove_beside(path);
-  try {
-    File file(beside(path), O_WRONLY | O_CREAT | O_EXCL, "cannot create", mode);
-    if (locked) ::flock(file.descriptor_.get(), LOCK_EX | LOCK_NB);
-    file.write_at(0, std::as_bytes(std::span(text)));
-    return file;
-  } catch (const Error&) {
-    remove_beside(path);
-    throw Error(ErrorCode::system, "cannot write " + path.string(),
-                {.remedy = "a folder that exists, may be written to and is not full"});
-  }
-}
+void File::lock() { ::flock(descriptor_.get(), LOCK_EX | LOCK_NB); }
 
-void File::take_place(const std::filesystem::path& path) {
-  if (::rename(path_.c_str(), path.c_str()) != 0) {
-    remove_beside(path);
-    file_error("cannot write", path);
-  }
+void File::rename(const std::filesystem::path& path) {
+  if (::rename(path_.c_str(), path.c_str()) != 0) file_error("cannot write", path);
   path_ = path;
 }
 
 File replace_file(const std::filesystem::path& path, const std::string& text, mode_t mode,
                   bool locked) {
-  File file = File::written_beside(path, text, mode, locked);
-  file.take_place(path);
-  return file;
+  std::optional<File> file;
+  written_beside(path, [&](const std::filesystem::path& beside) {
+    file.emplace(beside, anew, mode);
+    if (locked) file->lock();
+    file->write_at(0, std::as_bytes(std::span(text)));
+    file->rename(path);
+  });
+  return std::move(*file);
 }
 
 void try_file(const std::filesystem::path& path) {
@@ -126,12 +117,14 @@ void try_file(const std::filesystem::path& path) {
     throw Error(ErrorCode::system, "cannot write " + path.string() + ": it is a folder",
                 {.remedy = "the name of a file in it"});
   }
-  File::written_beside(path, "", 0666, false);
-  remove_beside(path);
+  written_beside(path, [](const std::filesystem::path& beside) {
+    const File file(beside, anew);
+    std::filesystem::remove(beside);
+  });
 }
 
 std::string read_whole(const std::filesystem::path& path) {
-  const File file = File::open(path);
+  const File file(path);
   std::string text(file.size(), '\0');
   file.read_at(0, std::as_writable_bytes(std::span(text)));
   return text;

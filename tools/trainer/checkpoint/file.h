@@ -1,7 +1,7 @@
 // A file whose writes return only when the system has them.
 #pragma once
 
-#include <sys/types.h>
+#include <fcntl.h>
 
 #include <cstddef>
 #include <cstdint>
@@ -16,11 +16,8 @@ namespace rondo::train {
 /// An open file. Every error is an Error{system} with the path and the system's message.
 class File {
  public:
-  /// Empties the file if it is there.
-  static File create(const std::filesystem::path& path);
-  static File open(const std::filesystem::path& path);
-  /// Opens an existing file; its content stays.
-  static File open_to_write(const std::filesystem::path& path);
+  /// `flags` and `mode`: open()'s.
+  explicit File(const std::filesystem::path& path, int flags = O_RDONLY, mode_t mode = 0644);
 
   /// Writes all of it from `offset` on.
   void write_at(std::uint64_t offset, std::span<const std::byte> bytes);
@@ -30,22 +27,17 @@ class File {
   std::uint64_t size() const;
   /// Returns when it is on the disk. Of a folder: its list of names.
   void sync() const;
-
-  /// Gives what written_beside() made its name.
-  void take_place(const std::filesystem::path& path);
-  /// A new file, which replace_file() will call `path`. Throws Error{system}, and leaves nothing.
-  static File written_beside(const std::filesystem::path& path, const std::string& text,
-                             mode_t mode, bool locked);
+  /// Locks it by flock() until it is closed.
+  void lock();
+  void rename(const std::filesystem::path& path);
 
  private:
-  File(const std::filesystem::path& path, int flags, const char* action, mode_t mode = 0);
-
   UniqueFd descriptor_;
   std::filesystem::path path_;
 };
 
-/// Writes the file, completely or not at all; who may read it is up to `mode`. `locked`: by flock(),
-/// as long as what it returns lives, and before anybody can find it. Throws Error{system}.
+/// Writes the file, completely or not at all; who may read it is up to `mode`. `locked`: as long as
+/// what it returns lives, and before anybody can find it. Throws Error{system}, and leaves nothing.
 File replace_file(const std::filesystem::path& path, const std::string& text, mode_t mode = 0666,
                   bool locked = false);
 /// Throws Error{system} if replace_file(path) would, as far as that can be known before. An existing

@@ -1,6 +1,8 @@
 #include "tools/trainer/elastic/held.h"
 
 #include <algorithm>
+#include <functional>
+#include <map>
 #include <type_traits>
 #include <utility>
 
@@ -26,14 +28,6 @@ std::vector<Value> gather(Communicator& world, const std::vector<Value>& own) {
   return all;
 }
 
-std::vector<Offer> offers_of(const Held& held, int rank) {
-  std::vector<Offer> offers;
-  for (const Held::Part& part : held.parts)
-    offers.push_back({held.position.step, static_cast<std::uint64_t>(rank), part.place,
-                      part.place + part.values.size()});
-  return offers;
-}
-
 /// The parts of one step in the order of their beginnings, without what others before them cover.
 std::vector<Offer> chain(std::vector<Offer> offers, std::size_t size) {
   std::ranges::stable_sort(offers, {}, &Offer::begin);
@@ -50,55 +44,43 @@ std::vector<Offer> chain(std::vector<Offer> offers, std::size_t size) {
   return chosen;
 }
 
-/// What is common to values that travel and a rank's own piece.
-void copy_common(const Machine& machine, std::span<const float> values, std::uint64_t place,
-                 const Piece& piece) {
-  const std::uint64_t from = std::max(place, piece.place);
-  const std::uint64_t to = std::min(place + values.size(), piece.place + piece.values.size());
-  if (from >= to) return;
-  machine.write(values.data() + (from - place), piece.values.data() + (from - piece.place),
-                (to - from) * sizeof(float));
+/// copy(place in the one, place in the other, count) for what two runs have in common.
+template <class Copy>
+void each_common(std::uint64_t one, std::size_t size, std::uint64_t other, std::size_t other_size,
+                 Copy copy) {
+  const std::uint64_t from = std::max(one, other);
+  const std::uint64_t to = std::min(one + size, other + other_size);
+  if (from < to) copy(from - one, from - other, to - from);
 }
 
-/// Collective. Every part goes to every rank, which takes what it needs.
-class Transfer {
- public:
-  Transfer(Session& session, Communicator& world, const Held& held)
-      : session_(session),
-        world_(world),
-        held_(held),
-        pieces_(pieces_of(session.strategy().shards(), session.layout().size())) {}
-
-  void run(const std::vector<Offer>& chosen) {
-    for (const Offer& offer : chosen) {
-      each_piece_of(offer.end - offer.begin, [&](std::size_t first, std::span<float> values) {
-        move(static_cast<int>(offer.rank), offer.begin + first, values);
-      });
-    }
-    session_.strategy().shards_changed();
-    session_.strategy().settle();
+/// Collective. Every chosen part goes to every rank, which takes what it needs.
+void exchange(Session& session, Communicator& world, const Held& held,
+              std::span<const Offer> chosen) {
+  const auto pieces = pieces_of(session.strategy().shards(), session.layout().size());
+  for (const Offer& offer : chosen) {
+    const int giver = static_cast<int>(offer.rank);
+    each_piece_of(offer.end - offer.begin, [&](std::size_t first, std::span<float> values) {
+      const std::uint64_t place = offer.begin + first;
+      for (const Held::Part& own : held.parts) {
+        if (giver != world.rank()) break;
+        each_common(own.place, own.values.size(), place, values.size(),
+                    [&](std::size_t from, std::size_t to, std::size_t count) {
+                      std::copy_n(own.values.data() + from, count, values.data() + to);
+                    });
+      }
+      world.broadcast(values, giver);
+      for (const Piece& piece : pieces) {
+        each_common(place, values.size(), piece.place, piece.values.size(),
+                    [&](std::size_t from, std::size_t to, std::size_t count) {
+                      session.machine().write(values.data() + from, piece.values.data() + to,
+                                              count * sizeof(float));
+                    });
+      }
+    });
   }
-
- private:
-  void move(int root, std::uint64_t place, std::span<float> values) {
-    if (root == world_.rank()) fill(place, values);
-    world_.broadcast(values, root);
-    for (const Piece& piece : pieces_) copy_common(session_.machine(), values, place, piece);
-  }
-
-  void fill(std::uint64_t place, std::span<float> values) const {
-    for (const auto& [begin, own] : held_.parts) {
-      if (place < begin || place + values.size() > begin + own.size()) continue;
-      std::copy_n(own.begin() + static_cast<std::ptrdiff_t>(place - begin), values.size(),
-                  values.begin());
-    }
-  }
-
-  Session& session_;
-  Communicator& world_;
-  const Held& held_;
-  std::vector<Piece> pieces_;
-};
+  session.strategy().shards_changed();
+  session.strategy().settle();
+}
 
 /// Collective: the steps up to `last` by the lowest rank that has done them all.
 std::vector<StepRecord> common_steps(Communicator& world, const Held& held, std::size_t last) {
@@ -136,16 +118,10 @@ Held hold(Run& run) {
 }
 
 std::vector<Offer> newest_whole(std::span<const Offer> offers, std::size_t size) {
-  std::vector<std::uint64_t> steps;
-  for (const Offer& offer : offers) steps.push_back(offer.step);
-  std::ranges::sort(steps, std::greater<>());
-  steps.erase(std::unique(steps.begin(), steps.end()), steps.end());
-  for (const std::uint64_t step : steps) {
-    std::vector<Offer> same;
-    std::ranges::copy_if(offers, std::back_inserter(same),
-                         [&](const Offer& offer) { return offer.step == step; });
-    if (auto chosen = chain(std::move(same), size); !chosen.empty()) return chosen;
-  }
+  std::map<std::uint64_t, std::vector<Offer>, std::greater<>> by_step;
+  for (const Offer& offer : offers) by_step[offer.step].push_back(offer);
+  for (const auto& [step, same] : by_step)
+    if (auto chosen = chain(same, size); !chosen.empty()) return chosen;
   return {};
 }
 
@@ -154,11 +130,15 @@ Restored restore(Run& run, const Held& held, const Options& options, Communicato
   Session& session = run.session();
   std::uint64_t from = held.position.step;
   world.all_reduce(from, ReduceOperator::max);
-  const auto offers = gather(world, offers_of(held, world.rank()));
+  std::vector<Offer> own;
+  for (const Held::Part& part : held.parts)
+    own.push_back({held.position.step, static_cast<std::uint64_t>(world.rank()), part.place,
+                   part.place + part.values.size()});
+  const auto offers = gather(world, own);
   const std::size_t arrays = session.optimizer().states() + 1;
   const auto chosen = newest_whole(offers, arrays * session.layout().size());
   if (!chosen.empty()) {
-    Transfer(session, world, held).run(chosen);
+    exchange(session, world, held, chosen);
     std::vector<Position> position{held.position};
     broadcast_whole(world, position, static_cast<int>(chosen.front().rank));
     session.set_position(position.front());

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "rondo/quantized.h"
+#include "tools/trainer/strategy/values.h"
 
 namespace rondo::train {
 namespace {
@@ -15,27 +16,21 @@ namespace {
 class Rounding final : public Compressor {
  public:
   Rounding(const Workplace& place, const Partition& partition, Precision wire)
-      : partition_(partition),
-        packed_(place.ledger, Use::buckets, partition.whole_size()),
-        wire_(wire) {}
+      : partition_(partition), packed_(place.ledger, Use::buckets, wire, partition.whole_size()) {}
 
   Collection pack(std::size_t segment, std::span<float> gradients) override {
-    const auto packed = part(segment);
-    narrow(gradients, packed, wire_);
-    return {Collective::all_reduce, packed.data(), packed.data(), packed.size(), info(wire_).wire};
+    const std::size_t begin = partition_.segment(segment).whole;
+    packed_.write(begin, gradients);
+    return {Collective::all_reduce, packed_.at(begin), packed_.at(begin), gradients.size(),
+            packed_.type()};
   }
   void unpack(std::size_t segment, std::span<float> gradients) override {
-    widen(part(segment), gradients, wire_);
+    packed_.read(partition_.segment(segment).whole, gradients);
   }
 
  private:
-  std::span<std::uint16_t> part(std::size_t segment) {
-    return partition_.part(packed_.span(), segment);
-  }
-
   const Partition& partition_;
-  Array<std::uint16_t> packed_;
-  Precision wire_;
+  Values packed_;
 };
 
 class Quantized final : public Compressor {
