@@ -1,5 +1,3 @@
-#include "tools/trainer/strategy/compress.h"
-
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
@@ -8,7 +6,7 @@
 #include <vector>
 
 #include "rondo/quantized.h"
-#include "tools/trainer/strategy/values.h"
+#include "tools/trainer/strategy/storage.h"
 
 namespace rondo::train {
 namespace {
