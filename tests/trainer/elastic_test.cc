@@ -1,6 +1,4 @@
 // Ranks die and others join: the losses stay those of one rank, whatever the strategy.
-#include "tools/trainer/elastic/elastic.h"
-
 #include <signal.h>
 #include <unistd.h>
 
@@ -65,7 +63,7 @@ std::vector<std::string> reports_of(const train::Options& options, const std::st
     const auto hook =
         killed_at(world.rank(), {victims.first, first_death}, {victims.second, second_death});
     try {
-      const std::string losses = losses_text(train::run_elastic(options, world, out, hook));
+      const std::string losses = losses_text(train::run(options, world, out, hook));
       return losses + between + out.str();
     } catch (const train::AgreedError& error) {
       return std::string(error.what());

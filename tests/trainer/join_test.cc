@@ -15,7 +15,7 @@
 #include "tests/support/files.h"
 #include "tests/support/setting.h"
 #include "tests/trainer/elastic_rig.h"
-#include "tools/trainer/elastic/elastic.h"
+#include "tools/trainer/elastic/meeting.h"
 #include "tools/trainer/session.h"
 
 namespace {
@@ -27,7 +27,7 @@ using test::losses_alone;
 using test::must_be;
 
 train::Candidate candidate_of(const train::Options& options) {
-  return train::candidate_of(options, train::text_of(options).fingerprint());
+  return train::Candidate::of(options, train::text_of(options).fingerprint());
 }
 
 /// How many files of joining are in the folder.

@@ -32,14 +32,12 @@ std::vector<std::string> trained(const std::string& folder, const std::string& d
       if (dying && saves == 2 && point == stage) ::raise(SIGKILL);
     });
     std::ostringstream said;
-    if (const auto found = checkpoints.start(); found.position) {
-      session.set_position(*found.position);
-      said << "resumed at " << found.position->step << ", ";
-    }
+    checkpoints.start();
+    if (session.position().step > 0) said << "resumed at " << session.position().step << ", ";
     double loss = 0;
     while (session.position().step < 9) {
       loss = session.step().loss;
-      if (session.position().step % 3 == 0) checkpoints.save(session.position());
+      if (session.position().step % 3 == 0) checkpoints.save();
     }
     world.finalize();
     said.precision(17);

@@ -3,8 +3,8 @@
 #include <iostream>
 #include <string>
 
+#include "core/settings/settings.h"
 #include "tools/trainer/agreement.h"
-#include "tools/trainer/report/validation.h"
 #include "tools/trainer/run.h"
 
 namespace {
@@ -23,7 +23,7 @@ void leave(const Options& options, rondo::Communicator& world) {
 /// An error that every rank throws is printed once. An error of one rank ends the others, too.
 int train(const Options& options) {
   // The textbook's formulas hold for rings. Other algorithms have their own, if asked for.
-  const bool rings = options.validate && !algorithm_is_chosen();
+  const bool rings = options.validate && rondo::read_config().algorithm.empty();
   rondo::Communicator world;
   if (!options.join)
     world = rondo::Communicator::from_environment({.algorithm = rings ? "ring" : ""});

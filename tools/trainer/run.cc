@@ -3,7 +3,6 @@
 #include <utility>
 
 #include "tools/trainer/agreement.h"
-#include "tools/trainer/elastic/elastic.h"
 #include "tools/trainer/report/progress.h"
 #include "tools/trainer/report/validation.h"
 
@@ -34,9 +33,7 @@ void Run::say(const std::string& text) {
 
 void Run::start() {
   if (saves()) {
-    const auto found = checkpoints_.start();
-    if (found.position) session_.set_position(*found.position);
-    say(found.words);
+    say(checkpoints_.start());
   }
   open(session_.position().step);
   say(headline(record_));
@@ -82,7 +79,7 @@ void Run::finish_step() {
   if (first_) log_->append(steps_.back());
   if (!options_.validate && due(step, options_.check_every, options_.steps)) session_.check();
   if (saves() && due(step, options_.checkpoint.every, options_.steps)) {
-    checkpoints_.save(session_.position());
+    checkpoints_.save();
   }
 }
 
@@ -136,14 +133,6 @@ void Run::say_where() {
   add("plot", options_.plot);
   add("checkpoints", options_.checkpoint.folder);
   say(text);
-}
-
-std::vector<StepRecord> run(const Options& options, Communicator& world, std::ostream& out) {
-  if (options.elastic) return run_elastic(options, world, out);
-  Run whole(options, world, out);
-  whole.start();
-  whole.train();
-  return whole.report();
 }
 
 }  // namespace rondo::train

@@ -16,11 +16,15 @@
 
 namespace rondo::train {
 
+/// Called before each step of an elastic run, so that tests can end a rank there. May be empty.
+using StepHook = std::function<void(std::size_t steps_done)>;
+
 /// Collective. Rank 0 writes to `out`. Returns all steps, on every rank. Throws AgreedError on all
-/// ranks, or another error on one rank, which must then abort the world. With options.elastic
-/// `world` becomes a communicator of the ranks that are left or have joined; with options.join it is
-/// empty before.
-std::vector<StepRecord> run(const Options& options, Communicator& world, std::ostream& out);
+/// ranks, or another error on one rank, which must then abort the world. With options.elastic ranks
+/// may die and others join (elastic/elastic.cc): `world` becomes a communicator of those that are
+/// left or have joined. With options.join it is empty before.
+std::vector<StepRecord> run(const Options& options, Communicator& world, std::ostream& out,
+                            const StepHook& hook = {});
 
 /// The steps of a run while its ranks stay the same. Belongs to one rank; every call is collective,
 /// but for session() and steps(). Errors as Session's. The constructor's arguments outlive it.

@@ -278,8 +278,8 @@ Checkpoints Session::checkpoints(Hook hook) {
                     {"seed", std::to_string(options_.seed)},
                     {"shuffling", options_.shuffle ? "on" : "off"},
                     {"an epoch's last batch", options_.drop_last ? "dropped" : "padded"}};
-  return {options_.checkpoint, control_,       *strategy_, workplace(),
-          std::move(identity), std::move(hook)};
+  return {options_.checkpoint, control_,  *strategy_,     workplace(),
+          std::move(identity), position_, std::move(hook)};
 }
 
 void Session::check() {

@@ -56,11 +56,12 @@ std::string shape_text(const Parameter& parameter) {
 }  // namespace
 
 Checkpoints::Checkpoints(CheckpointOptions options, Communicator& control, Strategy& strategy,
-                         const Workplace& place, Identity identity, Hook hook)
+                         const Workplace& place, Identity identity, Position& position, Hook hook)
     : options_(std::move(options)),
       control_(control),
       strategy_(strategy),
       place_(place),
+      position_(position),
       hook_(std::move(hook)) {
   const std::size_t arrays = place.optimizer.states() + 1;
   header_.elements = place.layout.size() * arrays;
@@ -111,7 +112,7 @@ std::optional<std::size_t> Checkpoints::newest() {
   return found - 1;
 }
 
-Checkpoints::Start Checkpoints::start() {
+std::string Checkpoints::start() {
   if (const auto step = newest(); step && !options_.resume) {
     throw AgreedError(ErrorCode::invalid_argument,
                       options_.folder + " holds a checkpoint of step " + std::to_string(*step),
@@ -120,8 +121,8 @@ Checkpoints::Start Checkpoints::start() {
   return go_back();
 }
 
-Checkpoints::Start Checkpoints::go_back() {
-  Start start;
+std::string Checkpoints::go_back() {
+  std::string words;
   while (const auto step = newest()) {
     ReadHeader saved;
     try {
@@ -133,7 +134,7 @@ Checkpoints::Start Checkpoints::go_back() {
         std::filesystem::rename(at(*step), at(*step, ".broken"));
         File(options_.folder).sync();
       });
-      start.words += "set aside: " + error.message() + "\n";
+      words += "set aside: " + error.message() + "\n";
       continue;
     }
     together(control_, [&] {
@@ -144,12 +145,11 @@ Checkpoints::Start Checkpoints::go_back() {
     });
     strategy_.shards_changed();
     strategy_.settle();
-    start.position = saved.header.position;
-    start.words +=
-        "resumed at step " + std::to_string(*step) + ", saved by " + saved.header.made_by;
-    break;
+    position_ = saved.header.position;
+    return words + "resumed at step " + std::to_string(*step) + ", saved by " +
+           saved.header.made_by;
   }
-  return start;
+  return words;
 }
 
 /// Checks the whole file, of which each rank reads a part. Does not check to which training it
@@ -188,16 +188,16 @@ void Checkpoints::load(std::size_t step, std::uint64_t arrays) {
   }
 }
 
-void Checkpoints::save(const Position& position) {
+void Checkpoints::save() {
   Header header = header_;
-  header.position = position;
+  header.position = position_;
   const std::string text = to_text(header, 0);  // as long as with the digest
-  on_first([&] { begin(position.step, text); });
+  on_first([&] { begin(position_.step, text); });
   reach("begun");
   std::uint64_t sum = 0;
   strategy_.settle();
   together(control_, [&] {
-    if (strategy_.writes_shards()) sum = write_shards(position.step, text.size());
+    if (strategy_.writes_shards()) sum = write_shards(position_.step, text.size());
   });
   reach("written");
   control_.all_reduce(sum);

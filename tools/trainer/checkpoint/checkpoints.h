@@ -37,27 +37,24 @@ struct CheckpointOptions {
 /// there. May be empty.
 using Hook = std::function<void(const char* point)>;
 
-/// Belongs to one rank; every call is collective. Errors are AgreedErrors on every rank; another
-/// Error means that a peer is gone. The constructor's other arguments outlive this object.
+/// Saves and sets the strategy's state and the position. Belongs to one rank; every call is
+/// collective. Errors are AgreedErrors on every rank; another Error means that a peer is gone. The
+/// constructor's other arguments outlive this object.
 class Checkpoints {
  public:
   /// `identity`: what a resumed run must have in common with the run that saved.
   Checkpoints(CheckpointOptions options, Communicator& control, Strategy& strategy,
-              const Workplace& place, Identity identity, Hook hook = {});
+              const Workplace& place, Identity identity, Position& position, Hook hook = {});
 
-  struct Start {
-    std::optional<Position> position{};  ///< empty: the training begins
-    std::string words{};                 ///< one or more lines for people: what was found
-  };
-  /// Call it once, before the first step. Loads the newest checkpoint into the strategy, whatever
+  /// Call it once, before the first step. Loads the newest checkpoint, if there is one, whatever
   /// strategy and number of ranks saved it. Refuses a folder that has checkpoints if resume is not
-  /// asked for, and a checkpoint of another training.
-  Start start();
+  /// asked for, and a checkpoint of another training. Returns lines for people: what was found.
+  std::string start();
   /// The same in the middle of a run, which goes back to what it saved itself.
-  Start go_back();
+  std::string go_back();
 
   /// Returns when it is on the disk.
-  void save(const Position& position);
+  void save();
 
  private:
   std::filesystem::path at(std::size_t step, const char* ending = "") const;
@@ -79,6 +76,7 @@ class Checkpoints {
   Strategy& strategy_;
   const Workplace place_;
   Header header_{};  ///< of this training
+  Position& position_;
   Hook hook_;
 };
 

@@ -1,5 +1,4 @@
-#include "tools/trainer/elastic/elastic.h"
-
+// A run whose ranks may die, and which others may join: see Elastic training in README.md.
 #include <unistd.h>
 
 #include <chrono>
@@ -8,8 +7,8 @@
 #include "core/base/text.h"
 #include "core/settings/settings.h"
 #include "tools/trainer/agreement.h"
-#include "tools/trainer/data/random.h"
 #include "tools/trainer/elastic/held.h"
+#include "tools/trainer/elastic/meeting.h"
 #include "tools/trainer/words.h"
 
 namespace rondo::train {
@@ -63,7 +62,7 @@ class Elastic {
   }
 
   void join() {
-    const Candidate own = candidate_of(options_, text_of(options_).fingerprint());
+    const Candidate own = Candidate::of(options_, text_of(options_).fingerprint());
     Request request(options_.checkpoint.folder, own);
     const Ticket ticket = request.wait(read_config().bootstrap_timeout);
     world_ = Communicator::from_unique_id(ticket.id, ticket.rank, ticket.ranks);
@@ -78,7 +77,7 @@ class Elastic {
     if (world_.rank() != 0 || options_.checkpoint.folder.empty()) return false;
     if (!meeting_)
       meeting_.emplace(options_.checkpoint.folder,
-                       candidate_of(options_, run_->session().data_fingerprint()));
+                       Candidate::of(options_, run_->session().data_fingerprint()));
     if (!meeting_->somebody_waits()) return false;
     const std::size_t ranks = static_cast<std::size_t>(world_.size()) + 1;
     if (options_.batch >= ranks * options_.accumulate) return true;
@@ -213,13 +212,13 @@ class Elastic {
 
 }  // namespace
 
-std::vector<StepRecord> run_elastic(const Options& options, Communicator& world, std::ostream& out,
-                                    const StepHook& hook) {
-  return Elastic(options, world, out, hook).run();
-}
-
-Candidate candidate_of(const Options& options, std::uint64_t data) {
-  return {.settings = fingerprint(settings_json(options)), .data = data};
+std::vector<StepRecord> run(const Options& options, Communicator& world, std::ostream& out,
+                            const StepHook& hook) {
+  if (options.elastic) return Elastic(options, world, out, hook).run();
+  Run whole(options, world, out);
+  whole.start();
+  whole.train();
+  return whole.report();
 }
 
 }  // namespace rondo::train

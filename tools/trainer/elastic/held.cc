@@ -147,8 +147,8 @@ Restored restore(Run& run, const Held& held, const Options& options, Communicato
     return {0, session.position().step};
   } else if (options.checkpoint.folder.empty()) {
     throw_lost(options, lost);
-  } else if (const auto found = run.checkpoints().go_back(); found.position) {
-    session.set_position(*found.position);
+  } else {
+    run.checkpoints().go_back();
   }
   const std::size_t step = session.position().step;
   run.go_on(common_steps(world, held, step), unfinished && !chosen.empty());

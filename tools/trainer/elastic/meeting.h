@@ -17,13 +17,19 @@
 
 #include "rondo/rondo.h"
 #include "tools/trainer/checkpoint/file.h"
+#include "tools/trainer/data/random.h"
+#include "tools/trainer/options.h"
 
 namespace rondo::train {
 
 /// What a process must have in common with the ranks that it joins.
 struct Candidate {
   std::uint64_t settings = 0;  ///< digest of settings_json()
-  std::uint64_t data = 0;      ///< the text's
+  std::uint64_t data = 0;      ///< the text's fingerprint
+
+  static Candidate of(const Options& options, std::uint64_t data) {
+    return {fingerprint(settings_json(options)), data};
+  }
 };
 
 struct Ticket {

@@ -24,18 +24,6 @@ Work issue(Communicator& world, const Collection& c) {
   return world.all_gather_async(c.input, c.output, c.count, c.type);
 }
 
-/// By OpenBLAS.
-void multiply_on_host(const Product& p) {
-  const auto order = [](bool transposed) { return transposed ? CblasTrans : CblasNoTrans; };
-  const auto size = [](std::size_t value) { return static_cast<blasint>(value); };
-  for (std::size_t i = 0; i < p.count; ++i) {
-    cblas_sgemm(CblasRowMajor, order(p.a.transposed), order(p.b.transposed), size(p.c.rows),
-                size(p.c.columns), size(p.a.columns), p.scale, p.a.values + i * p.a.step,
-                size(p.a.stride), p.b.values + i * p.b.step, size(p.b.stride), p.keep,
-                p.c.values + i * p.c.step, size(p.c.stride));
-  }
-}
-
 }  // namespace
 
 void set_product_threads(int threads) { openblas_set_num_threads(threads); }
@@ -79,7 +67,17 @@ std::span<const std::int32_t> Machine::upload(std::span<const std::int32_t> host
   return host;
 }
 
-void Machine::multiply(const Product& product) const { multiply_on_host(product); }
+/// By OpenBLAS.
+void Machine::multiply(const Product& p) const {
+  const auto order = [](bool transposed) { return transposed ? CblasTrans : CblasNoTrans; };
+  const auto size = [](std::size_t value) { return static_cast<blasint>(value); };
+  for (std::size_t i = 0; i < p.count; ++i) {
+    cblas_sgemm(CblasRowMajor, order(p.a.transposed), order(p.b.transposed), size(p.c.rows),
+                size(p.c.columns), size(p.a.columns), p.scale, p.a.values + i * p.a.step,
+                size(p.a.stride), p.b.values + i * p.b.step, size(p.b.stride), p.keep,
+                p.c.values + i * p.c.step, size(p.c.stride));
+  }
+}
 void Machine::launch(const Call& call, std::size_t, bool) const { run(call, OneLane{}); }
 double Machine::sum_of_squares(std::span<const float> values) const {
   double sum = 0;

@@ -3,7 +3,6 @@
 #include <array>
 #include <chrono>
 #include <cmath>
-#include <cstdlib>
 #include <initializer_list>
 #include <string_view>
 
@@ -26,27 +25,24 @@ double median(std::vector<double> values) {
   return *middle;
 }
 
-double seconds_in(const StepRecord& step, std::initializer_list<Phase> phases) {
-  double sum = 0;
-  for (const Phase phase : phases) sum += step.phases[static_cast<std::size_t>(phase)];
-  return sum;
-}
-
 /// Collective: medians over the steps, for the slowest and the least delayed rank of each step.
 void add_seconds(Communicator& world, const std::vector<StepRecord>& steps, Evidence& evidence) {
-  // The first step makes connections and touches memory, so it does not count.
-  const std::size_t first = steps.size() > 1 ? 1 : 0;
-  std::vector<double> whole;
-  std::vector<double> compute;
-  std::vector<double> exposed;
-  for (std::size_t step = first; step < steps.size(); ++step) {
-    whole.push_back(steps[step].seconds());
-    compute.push_back(seconds_in(steps[step], {Phase::forward, Phase::backward, Phase::optimizer}));
-    exposed.push_back(seconds_in(steps[step], {Phase::communication}));
-  }
+  const auto each = [&](std::initializer_list<Phase> phases) {
+    std::vector<double> seconds;
+    // The first step makes connections and touches memory, so it does not count.
+    for (std::size_t step = steps.size() > 1 ? 1 : 0; step < steps.size(); ++step) {
+      seconds.push_back(0);
+      for (const Phase phase : phases)
+        seconds.back() += steps[step].phases[static_cast<std::size_t>(phase)];
+    }
+    return seconds;
+  };
+  auto compute = each({Phase::forward, Phase::backward, Phase::optimizer});
+  auto exposed = each({Phase::communication});
   world.all_reduce(compute, ReduceOperator::max);
   world.all_reduce(exposed, ReduceOperator::min);
-  evidence.step = median(std::move(whole));
+  evidence.step = median(each({Phase::other, Phase::data, Phase::forward, Phase::backward,
+                               Phase::communication, Phase::optimizer}));
   evidence.compute = median(std::move(compute));
   evidence.exposed = median(std::move(exposed));
 }
@@ -151,10 +147,6 @@ Traits traits_of(Session& session, const Options& options, int ranks) {
 }
 
 }  // namespace
-
-bool algorithm_is_chosen() {
-  return std::getenv("RONDO_ALGORITHM") != nullptr || std::getenv("NCCL_ALGO") != nullptr;
-}
 
 Evidence evidence_of(Session& session, Communicator& world, const Options& options,
                      const std::vector<StepRecord>& steps) {

@@ -140,7 +140,6 @@ void StepLog::begin(const std::vector<StepRecord>& steps) {
   for (std::size_t i = 0; i < rows.size(); ++i) text += (i == 0 ? "" : between_) + rows[i];
   file_.emplace(replace_file(path_, text + tail_));
   end_ = text.size();
-  has_rows_ = !rows.empty();
 }
 
 // If the disk is full, the old end of the file is restored; that fits.
@@ -177,10 +176,9 @@ void StepLog::replace(const std::vector<StepRecord>& steps) {
 void StepLog::append(const StepRecord& step) {
   go_on("step " + std::to_string(step.step), [&] {
     if (!file_) begin();
-    const std::string row = (has_rows_ ? between_ : "") + row_of(step);
+    const std::string row = (end_ > head_.size() ? between_ : "") + row_of(step);
     put(row + tail_);
     end_ += row.size();
-    has_rows_ = true;
   });
 }
 

@@ -55,7 +55,6 @@ class StepLog {
   std::string head_{}, between_{}, tail_{};  ///< `between` comes before each row but the first
   std::optional<File> file_{};
   std::uint64_t end_ = 0;  ///< end of the rows: where the next one goes
-  bool has_rows_ = false;
   std::exception_ptr failure_{};
 };
 

@@ -79,7 +79,4 @@ Link read_link(const std::string& path, const std::string& transport, int ranks,
 /// are on several hosts. Throws Error{invalid_argument} if the file is not a profile.
 Link link_of(Session& session, Communicator& world, const Options& options, bool apart);
 
-/// Whether RONDO_ALGORITHM, or NCCL's name for it, is set. Then --validate does not ask for rings.
-bool algorithm_is_chosen();
-
 }  // namespace rondo::train
