@@ -45,8 +45,8 @@ void require_equal(Communicator& world, std::uint64_t value, const std::string& 
   world.all_reduce(smallest, ReduceOperator::min);
   world.all_reduce(largest, ReduceOperator::max);
   if (smallest == largest) return;
-  throw AgreedError(ErrorCode::invalid_argument, "the ranks do not have the same " + what,
-                    {.remedy = "the same options and files on every host"});
+  reject_together("the ranks do not have the same " + what,
+                  "the same options and files on every host");
 }
 
 }  // namespace rondo::train

@@ -17,6 +17,12 @@ class AgreedError : public Error {
   using Error::Error;
 };
 
+/// Throws it: what is wrong, and what to do.
+[[noreturn]] inline void reject_together(const std::string& what, const std::string& remedy,
+                                         ErrorCode code = ErrorCode::invalid_argument) {
+  throw AgreedError(code, what, {.remedy = remedy});
+}
+
 /// Collective. `failure` is this rank's error, or null. If any rank has one, every rank throws an
 /// AgreedError with the message of the lowest such rank.
 void agree(Communicator& world, const std::exception_ptr& failure);

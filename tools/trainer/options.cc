@@ -34,8 +34,8 @@ class Reader {
     return json.dump(-1, ' ', false, Json::error_handler_t::replace);
   }
   template <class T>
-  void value(const std::string& name, T& field, const std::string& help,
-             const Concern& concern = {}, const std::vector<std::string>& choices = {}) {
+  CLI::Option* value(const std::string& name, T& field, const std::string& help,
+                     const Concern& concern = {}, const std::vector<std::string>& choices = {}) {
     CLI::Option* const option =
         note(concern, group_->add_option(name, field, help), [&field] { return Json(field); });
     if constexpr (std::is_same_v<T, std::string>) {
@@ -45,10 +45,7 @@ class Reader {
       option->capture_default_str();
     }
     if constexpr (std::is_unsigned_v<T>) option->check(not_below_zero);
-  }
-  /// Its default depends on other options.
-  void derived(const std::string& name, double& field, const std::string& help) {
-    note({}, group_->add_option(name, field, help), [&field] { return Json(field); });
+    return option;
   }
   void flag(const std::string& name, bool& field, bool given, const std::string& help,
             const Concern& concern = {}) {
@@ -153,14 +150,16 @@ void list_training(Options& o, Reader& list) {
             "Fill an epoch's last batch with samples from its beginning instead of dropping it");
   list.value("--optimizer", o.optimizer.kind, "Which optimizer", {}, {"adamw", "sgd"});
   list.value("--learning-rate", o.rate.peak, "Learning rate after warm-up");
-  list.derived("--minimum-rate", o.rate.floor,
-               "Learning rate at the end of the cosine; default: a tenth of --learning-rate");
+  list.value("--minimum-rate", o.rate.floor,
+             "Learning rate at the end of the cosine; default: a tenth of --learning-rate")
+      ->default_str("");
   list.value("--warm-up", o.rate.warm_up, "Steps until the full learning rate");
   list.value("--momentum", o.optimizer.momentum, "sgd: momentum",
              {[](const Options& all) { return all.optimizer.kind == "sgd"; },
               "works only with --optimizer sgd"});
-  list.derived("--weight-decay", o.optimizer.weight_decay,
-               "Weight decay of matrices; default: 0.1 with adamw, 0 with sgd");
+  list.value("--weight-decay", o.optimizer.weight_decay,
+             "Weight decay of matrices; default: 0.1 with adamw, 0 with sgd")
+      ->default_str("");
   list.value("--clip", o.clip, "Largest norm of the whole gradient; 0: no limit");
 }
 
@@ -304,12 +303,11 @@ void list_output(Options& o, Reader& list) {
              {"lines", "none"});
 }
 
-void demand(bool holds, const char* option, const char* words) {
-  if (!holds) throw CLI::ValidationError(option, words);
-}
-
 void finish(const Reader& reader, Options& options) {
   StrategyOptions& strategy = options.strategy;
+  const auto demand = [](bool holds, const char* option, const char* words) {
+    if (!holds) throw CLI::ValidationError(option, words);
+  };
   const auto ends_with = [](const std::string& name, const char* ending) {
     return name.empty() || name.ends_with(ending);
   };

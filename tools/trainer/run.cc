@@ -95,7 +95,12 @@ std::vector<StepRecord> Run::report() {
       replace_file(options_.plot, plot_svg(record_, steps_));
     log_->finish();
   });
-  if (!steps_.empty()) say_where();
+  std::string files;
+  for (const auto& [what, path] : {std::pair{"log ", options_.log},
+                                   {"plot ", options_.plot},
+                                   {"checkpoints ", options_.checkpoint.folder}})
+    if (!path.empty() && !steps_.empty()) files += (files.empty() ? "\n" : ", ") + (what + path);
+  say(files);
   if (options_.validate) demand_within(proved);
   return std::move(steps_);
 }
@@ -121,18 +126,6 @@ std::vector<ValidationRow> Run::prove() {
   out << validation_text(evidence) << std::flush;
   if (first_) log_->add_formulas(rows);
   return rows;
-}
-
-/// "log FILE, plot FILE, checkpoints DIR".
-void Run::say_where() {
-  std::string text;
-  const auto add = [&](const std::string& what, const std::string& path) {
-    if (!path.empty()) text += (text.empty() ? "\n" : ", ") + what + " " + path;
-  };
-  add("log", options_.log);
-  add("plot", options_.plot);
-  add("checkpoints", options_.checkpoint.folder);
-  say(text);
 }
 
 }  // namespace rondo::train

@@ -54,7 +54,6 @@ class Run {
   void open(std::size_t resumed);
   void finish_step();
   std::vector<ValidationRow> prove();
-  void say_where();
 
   const Options& options_;
   Communicator& world_;

@@ -152,12 +152,9 @@ StepRecord Session::step(bool asks) {
   // gathered. Parameters that this step gathers count in the next step's record.
   record.traffic = sent() - *beside_ - recorded_;
   recorded_ = total(recorded_, record.traffic);
-  if (!std::isfinite(record.loss)) {
-    throw AgreedError(
-        ErrorCode::invalid_argument,
-        "the loss of step " + std::to_string(record.step) + " is not a number",
-        {.remedy = "a lower --learning-rate, a longer --warm-up, --clip 1, or float32"});
-  }
+  if (!std::isfinite(record.loss))
+    reject_together("the loss of step " + std::to_string(record.step) + " is not a number",
+                    "a lower --learning-rate, a longer --warm-up, --clip 1, or float32");
   StepRequest request{.step = {.number = position_.taken + 1,
                                .learning_rate = record.rate,
                                .gradient_scale = 1 / position_.loss_scale},
@@ -226,16 +223,13 @@ void Session::judge(const StepOutcome& outcome) {
     position_.good = 0;
     position_.loss_scale /= 2;
     if (position_.loss_scale >= 1) return;
-    throw AgreedError(ErrorCode::invalid_argument,
-                      "gradients overflow in fp16 even without a loss scale (step " +
-                          std::to_string(position_.step) + ")",
-                      {.remedy = "a lower --learning-rate, or --precision bf16"});
+    reject_together("gradients overflow in fp16 even without a loss scale (step " +
+                        std::to_string(position_.step) + ")",
+                    "a lower --learning-rate, or --precision bf16");
   }
-  if (!std::isfinite(outcome.norm)) {
-    throw AgreedError(ErrorCode::invalid_argument,
-                      "the gradient of step " + std::to_string(position_.step) + " is not a number",
-                      {.remedy = "a lower --learning-rate or a longer --warm-up"});
-  }
+  if (!std::isfinite(outcome.norm))
+    reject_together("the gradient of step " + std::to_string(position_.step) + " is not a number",
+                    "a lower --learning-rate or a longer --warm-up");
   ++position_.taken;
   if (options_.strategy.precision == Precision::fp16 && ++position_.good == calm_steps) {
     position_.good = 0;
@@ -306,11 +300,10 @@ void Session::check() {
     const std::size_t tensor = i / ranks;
     const std::size_t rank = i % ranks;
     if (all[rank * own.size() + tensor] == all[tensor]) continue;
-    throw AgreedError(
-        ErrorCode::internal,
-        "rank " + std::to_string(rank) + " holds other values of " + parameters[tensor]->name +
-            " than rank 0",
-        {.remedy = "report it: ranks that see the same gradients must hold the same parameters"});
+    reject_together("rank " + std::to_string(rank) + " holds other values of " +
+                        parameters[tensor]->name + " than rank 0",
+                    "report it: ranks that see the same gradients must hold the same parameters",
+                    ErrorCode::internal);
   }
 }
 

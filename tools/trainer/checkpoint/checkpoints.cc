@@ -113,11 +113,9 @@ std::optional<std::size_t> Checkpoints::newest() {
 }
 
 std::string Checkpoints::start() {
-  if (const auto step = newest(); step && !options_.resume) {
-    throw AgreedError(ErrorCode::invalid_argument,
-                      options_.folder + " holds a checkpoint of step " + std::to_string(*step),
-                      {.remedy = "--resume to go on from there, or another --checkpoint folder"});
-  }
+  if (const auto step = newest(); step && !options_.resume)
+    reject_together(options_.folder + " holds a checkpoint of step " + std::to_string(*step),
+                    "--resume to go on from there, or another --checkpoint folder");
   return go_back();
 }
 

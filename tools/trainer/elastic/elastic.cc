@@ -58,7 +58,9 @@ class Elastic {
 
   void begin() {
     while (!attempt(false)) world_ = world_.shrink();
-    run_->say("ranks are processes " + processes_text());
+    std::string text = "ranks are processes";
+    for (const int process : processes_) text += " " + std::to_string(process);
+    run_->say(text);
   }
 
   void join() {
@@ -101,7 +103,9 @@ class Elastic {
     try {
       run_.emplace(options_, world_, out_);
       restored_ = restore(*run_, held_, options_, world_, lost_, unfinished);
-      remember_processes();
+      const std::int32_t own = ::getpid();
+      processes_.resize(static_cast<std::size_t>(world_.size()));
+      world_.all_gather(own, processes_);
       made = true;
     } catch (const AgreedError& error) {
       refusal = error;
@@ -172,19 +176,6 @@ class Elastic {
     const std::string died = go_on_without_lost({}, false);
     if (meeting_) meeting_->close();
     say(died + (died.empty() ? "" : ", and ") + "no rank joined (" + trouble + ")", since);
-  }
-
-  void remember_processes() {
-    const std::int32_t own = ::getpid();
-    processes_.resize(static_cast<std::size_t>(world_.size()));
-    world_.all_gather(own, processes_);
-  }
-
-  std::string processes_text() const {
-    std::string text;
-    for (const int process : processes_)
-      text += (text.empty() ? "" : " ") + std::to_string(process);
-    return text;
   }
 
   void say(const std::string& what, Clock::time_point since) {

@@ -92,16 +92,6 @@ std::vector<StepRecord> common_steps(Communicator& world, const Held& held, std:
   return steps;
 }
 
-[[noreturn]] void throw_lost(const Options& options, const std::string& lost) {
-  throw AgreedError(
-      ErrorCode::peer_lost,
-      "the state of the training " + lost + ": no rank has it all, and there is no checkpoint",
-      {.remedy = options.strategy.kind == "ddp"
-                     ? "--checkpoint DIR"
-                     : "--checkpoint DIR, or --strategy ddp, with which every rank "
-                       "holds everything"});
-}
-
 }  // namespace
 
 Held hold(Run& run) {
@@ -146,7 +136,12 @@ Restored restore(Run& run, const Held& held, const Options& options, Communicato
     run.start();
     return {0, session.position().step};
   } else if (options.checkpoint.folder.empty()) {
-    throw_lost(options, lost);
+    const bool holds_all = options.strategy.kind == "ddp";
+    reject_together(
+        "the state of the training " + lost + ": no rank has it all, and there is no checkpoint",
+        std::string("--checkpoint DIR") +
+            (holds_all ? "" : ", or --strategy ddp, with which every rank holds everything"),
+        ErrorCode::peer_lost);
   } else {
     run.checkpoints().go_back();
   }

@@ -67,26 +67,19 @@ class Array {
       : machine_(&ledger.machine()),
         size_(count),
         memory_(count > 0 ? ledger.take(use, count * sizeof(T)) : nullptr) {}
-  Array(Array&& other) noexcept
-      : machine_(other.machine_),
-        size_(std::exchange(other.size_, 0)),
-        memory_(std::move(other.memory_)) {}
-  Array& operator=(Array&& other) noexcept {
-    machine_ = other.machine_;
-    size_ = std::exchange(other.size_, 0);
-    memory_ = std::move(other.memory_);
-    return *this;
-  }
+  Array(Array&&) = default;
+  Array& operator=(Array&&) = default;
 
   T* data() { return static_cast<T*>(memory_.get()); }
   const T* data() const { return static_cast<const T*>(memory_.get()); }
-  std::size_t size() const { return size_; }
-  bool empty() const { return size_ == 0; }
+  /// 0 where it was moved away.
+  std::size_t size() const { return memory_.use_count() > 0 ? size_ : 0; }
+  bool empty() const { return size() == 0; }
   T& operator[](std::size_t index) { return data()[index]; }
   T* begin() { return data(); }  // so it is a span where one is wanted
-  T* end() { return data() + size_; }
-  std::span<T> span() { return {data(), size_}; }
-  std::span<const T> span() const { return {data(), size_}; }
+  T* end() { return data() + size(); }
+  std::span<T> span() { return {data(), size()}; }
+  std::span<const T> span() const { return {data(), size()}; }
   const Machine& machine() const { return *machine_; }
   /// Copies from this process's own memory into the elements from `begin` on; done on return.
   void write(std::size_t begin, std::span<const T> values) {

@@ -136,9 +136,9 @@ void demand_within(const std::vector<ValidationRow>& rows) {
     if (!row.within()) names += (names.empty() ? "" : ", ") + row.what;
   }
   if (names.empty()) return;
-  throw AgreedError(
-      ErrorCode::internal, "this run's measurements differ from the formulas: " + names,
-      {.remedy = "the rows marked OFF in the table say by how much; please report them"});
+  reject_together("this run's measurements differ from the formulas: " + names,
+                  "the rows marked OFF in the table say by how much; please report them",
+                  ErrorCode::internal);
 }
 
 }  // namespace rondo::train

@@ -4,6 +4,17 @@
 #include <cstring>
 
 namespace rondo::train {
+namespace {
+
+/// visit(number, its place) for all numbers of a replica.
+template <class Visit>
+void each_number(const Asynchronous::Replica& replica, Visit visit) {
+  std::size_t place = 0;
+  for (const std::span<float> part : replica)
+    for (float& number : part) visit(number, place++);
+}
+
+}  // namespace
 
 Asynchronous::Asynchronous(Communicator& world, Ledger& ledger, std::size_t count, const Pace& pace)
     : world_(world),
@@ -27,8 +38,7 @@ void Asynchronous::start(const Replica& replica) {
 }
 
 void Asynchronous::remember(const Replica& replica) {
-  float* to = base_.data();
-  for (const std::span<float> part : replica) to = std::copy(part.begin(), part.end(), to);
+  each_number(replica, [&](float value, std::size_t i) { base_[i] = value; });
 }
 
 void Asynchronous::after_step(const Replica& replica) {
@@ -49,17 +59,13 @@ void Asynchronous::after_step(const Replica& replica) {
 void Asynchronous::add_changes(const Replica& replica) {
   const float share = 1.0F / static_cast<float>(peers_.size());
   const Peer& own = peers_[static_cast<std::size_t>(rank())];
-  float* base = base_.data();
-  float* change = own.change.data() + header_floats;
-  for (const std::span<float> part : replica) {
-    for (std::size_t i = 0; i < part.size(); ++i) {
-      change[i] = (part[i] - base[i]) * share;
-      base[i] += change[i];
-      part[i] = base[i];
-    }
-    base += part.size();
-    change += part.size();
-  }
+  float* const base = base_.data();
+  float* const change = own.change.data() + header_floats;
+  each_number(replica, [&](float& value, std::size_t i) {
+    change[i] = (value - base[i]) * share;
+    base[i] += change[i];
+    value = base[i];
+  });
   for (Peer& peer : peers_) {
     if (&peer == &own) continue;
     for (std::size_t i = header_floats; i < peer.change.size(); ++i)
@@ -122,16 +128,12 @@ void Asynchronous::take(int from, const Replica& replica) {
   Peer& peer = peers_[static_cast<std::size_t>(from)];
   Header header{};
   std::memcpy(&header, peer.place.data(), sizeof header);
-  const float* change = peer.place.data() + header_floats;
-  float* base = base_.data();
-  for (const std::span<float> part : replica) {
-    for (std::size_t i = 0; i < part.size(); ++i) {
-      part[i] += change[i];
-      base[i] += change[i];
-    }
-    base += part.size();
-    change += part.size();
-  }
+  const float* const change = peer.place.data() + header_floats;
+  float* const base = base_.data();
+  each_number(replica, [&](float& value, std::size_t i) {
+    value += change[i];
+    base[i] += change[i];
+  });
   window_->signal(from, freed);
   peer.seen = header.step;
   const std::uint64_t stale = step_ - header.seen;

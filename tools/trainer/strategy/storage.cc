@@ -128,15 +128,12 @@ void Parameters::gather(std::size_t segment) {
 /// Gathers the unit that this pass opens next. Forward ascends, backward descends. In a GPT's
 /// backward the root comes first and is skipped later.
 void Parameters::prefetch() {
-  std::size_t next = visited_.size();
-  if (pass_ == Pass::forward) {
-    const auto found = std::find(visited_.begin(), visited_.end(), false);
-    next = static_cast<std::size_t>(found - visited_.begin());
-  } else {
-    const auto found = std::find(visited_.rbegin(), visited_.rend(), false);
-    if (found != visited_.rend()) next = static_cast<std::size_t>(visited_.rend() - found) - 1;
+  for (std::size_t i = 0; i < visited_.size(); ++i) {
+    const std::size_t unit = pass_ == Pass::forward ? i : visited_.size() - 1 - i;
+    if (visited_[unit]) continue;
+    if (buffers_[unit].empty()) gather(unit);
+    return;
   }
-  if (next < visited_.size() && buffers_[next].empty()) gather(next);
 }
 
 Gradients::Gradients(const Workplace& place, const Partition& partition,
