@@ -18,18 +18,6 @@ int processors() {
   return count;
 }
 
-/// The kernel `name` in blocks of `threads` threads. It is on the device from here on: a launch
-/// never waits for its code, whatever CUDA_MODULE_LOADING says. Throws CudaError.
-Kernel find_kernel(Module module, const char* name, unsigned threads) {
-  Kernel kernel;
-  int blocks = 0;
-  check(driver().module_get_function(&kernel.function, module, name), "cuModuleGetFunction");
-  check(driver().occupancy_blocks(&blocks, kernel.function, static_cast<int>(threads), 0),
-        "cuOccupancyMaxActiveBlocksPerMultiprocessor");
-  kernel.blocks = static_cast<unsigned>(std::max(1, blocks * processors()));
-  return kernel;
-}
-
 /// Whether the current device has domains of memory synchronisation, as those of compute capability
 /// 9.0 do with a driver of CUDA 12.
 bool has_sync_domains() {
@@ -115,6 +103,16 @@ device::Pieces pieces_of(const Work& work, const Units& units) {
 }
 
 }  // namespace
+
+Kernel find_kernel(Module module, const char* name, unsigned threads) {
+  Kernel kernel;
+  int blocks = 0;
+  check(driver().module_get_function(&kernel.function, module, name), "cuModuleGetFunction");
+  check(driver().occupancy_blocks(&blocks, kernel.function, static_cast<int>(threads), 0),
+        "cuOccupancyMaxActiveBlocksPerMultiprocessor");
+  kernel.blocks = static_cast<unsigned>(std::max(1, blocks * processors()));
+  return kernel;
+}
 
 const Kernels& Kernels::of(Context context) {
   return PerContext<Kernels>::of(context,

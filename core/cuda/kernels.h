@@ -44,6 +44,9 @@ struct Kernel {
   Function function = nullptr;
   unsigned blocks = 0;  ///< at least 1
 };
+/// The kernel `name` in blocks of `threads` threads. It is on the device from here on: a launch
+/// never waits for its code, whatever CUDA_MODULE_LOADING says. Throws CudaError.
+Kernel find_kernel(Module module, const char* name, unsigned threads);
 
 /// They combine and copy memory on the device, and wait for nothing but their stream.
 class Kernels {

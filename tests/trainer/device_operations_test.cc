@@ -28,7 +28,7 @@ Floats random_values(std::size_t size, std::uint64_t seed) {
 template <class Body>
 void on_device(Body&& body) {
   test::with_world(1, {}, [&](Communicator& world) {
-    const device::Device machine(world.dup());
+    const train::device::Device machine(world.dup());
     body(machine);
   });
 }
@@ -175,11 +175,11 @@ TEST_CASE("an optimizer's step on a device is the processor's") {
   });
 }
 
-std::string refusal(const device::Libraries& libraries) {
+std::string refusal(const train::device::Libraries& libraries) {
   std::string said;
   test::with_world(1, {}, [&](Communicator& world) {
     try {
-      const device::Device machine(world.dup(), libraries);
+      const train::device::Device machine(world.dup(), libraries);
     } catch (const Error& error) {
       test::expect_that(error.code() == ErrorCode::invalid_usage, "misuse");
       said = error.what();

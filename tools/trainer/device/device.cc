@@ -69,23 +69,6 @@ cuda::Context context_of(int device) {
   return context;
 }
 
-cuda::Function load_kernel() {
-  cuda::Function kernel = nullptr;
-  check(driver().module_get_function(
-            &kernel, cuda::load_module(train_image(), "only --device cpu trains"), kernel_name),
-        "cuModuleGetFunction");
-  return kernel;
-}
-
-/// Enough threads to hide memory's latency.
-std::size_t blocks_of(int device) {
-  int processors = 1;
-  check(driver().device_get_attribute(&processors, cuda::attribute_multiprocessors, device),
-        "cuDeviceGetAttribute");
-  constexpr std::size_t each = 8;
-  return each * static_cast<std::size_t>(std::max(1, processors));
-}
-
 /// visit(begin, bytes) for pieces that fit into the staging memory.
 template <class Visit>
 void each_piece(std::size_t bytes, Visit visit) {
@@ -170,8 +153,8 @@ Device::Device(Communicator world, const Libraries& libraries)
       order_(cuda::make_event()),
       staging_(staging_bytes),
       cublas_(std::make_unique<Cublas>(libraries.cublas, compute_.get())),
-      kernel_(load_kernel()),
-      most_blocks_(blocks_of(number_)),
+      kernel_(cuda::find_kernel(cuda::load_module(train_image(), "only --device cpu trains"),
+                                kernel_name, block_threads)),
       squares_(take(Use::activations, sums * sizeof(double))),
       ranks_(std::move(world)) {}
 
@@ -248,11 +231,11 @@ void Device::launch(const Call& call, std::size_t items, bool rows) const {
   const std::size_t threads = rows ? items * warp_lanes : items;
   if (threads == 0) return;
   const std::size_t wanted = (threads + block_threads - 1) / block_threads;
-  const auto blocks = static_cast<unsigned>(std::min(wanted, most_blocks_));
+  const auto blocks = static_cast<unsigned>(std::min<std::size_t>(wanted, kernel_.blocks));
   Call arguments = call;
   void* list = &arguments;
-  check(driver().launch_kernel(kernel_, blocks, 1, 1, block_threads, 1, 1, 0, compute_.get(), &list,
-                               nullptr),
+  check(driver().launch_kernel(kernel_.function, blocks, 1, 1, block_threads, 1, 1, 0,
+                               compute_.get(), &list, nullptr),
         "cuLaunchKernel");
 }
 

@@ -9,6 +9,7 @@
 #include <string>
 
 #include "core/cuda/handles.h"
+#include "core/cuda/kernels.h"
 #include "core/cuda/pinned.h"
 #include "rondo/stream.h"
 #include "tools/trainer/machine/machine.h"
@@ -56,8 +57,7 @@ class Device final : public Machine {
   cuda::OwnedEvent order_;      ///< of the streams
   cuda::PinnedMemory staging_;  ///< of read() and write()
   std::unique_ptr<Cublas> cublas_;
-  cuda::Function kernel_;
-  std::size_t most_blocks_;
+  cuda::Kernel kernel_;
   std::shared_ptr<void> squares_;
   mutable std::shared_ptr<void> integers_{};  ///< of upload()
   mutable std::size_t integers_size_ = 0;
