@@ -30,13 +30,14 @@ void Values::add(std::size_t begin, Values& terms, std::size_t terms_begin, std:
       count, false);
 }
 
-Values Pool::take(std::size_t count) {
-  const auto fits = [&](const Values& values) { return values.size() == count; };
-  const auto found = std::find_if(idle_.begin(), idle_.end(), fits);
-  if (found == idle_.end()) return {*ledger_, use_, precision_, count};
-  Values taken = std::move(*found);
-  idle_.erase(found);
-  return taken;
+void Pool::take(std::size_t number, std::size_t size) {
+  const auto found = std::ranges::find(idle_, size, &Values::size);
+  if (found == idle_.end()) {
+    taken_[number] = {ledger_, use_, precision_, size};
+  } else {
+    taken_[number] = std::move(*found);
+    idle_.erase(found);
+  }
 }
 
 Storage::Storage(const Workplace& place, const Partition& partition, const StrategyOptions& options,
@@ -47,10 +48,8 @@ Storage::Storage(const Workplace& place, const Partition& partition, const Strat
       blocks_only_(blocks_only),
       values_(place.ledger, use, options.precision,
               blocks_only ? partition.own_size() : partition.whole_size()),
-      pool_(place.ledger, later, options.precision),
-      working_(place.ledger, Use::working, Precision::float32),
-      open_(place.layout.units().size()),
-      buffers_(partition.segments().size()),
+      buffers_(place.ledger, later, options.precision, partition.segments().size()),
+      open_(place.ledger, Use::working, Precision::float32, place.layout.units().size()),
       calls_(partition.segments().size()) {}
 
 std::size_t Storage::later_bytes() const {
@@ -85,14 +84,14 @@ void Parameters::open(std::size_t unit, Pass pass) {
   }
   if (!values_.is_narrow()) return;
   values_of(segment).read(begin_of(unit), open_unit(unit));
-  if (blocks_only_) give_buffer(unit);
+  if (blocks_only_) buffers_.give(unit);
 }
 
 void Parameters::close(std::size_t unit) {
   if (values_.is_narrow()) {
-    close_unit(unit);
+    open_.give(unit);
   } else if (blocks_only_) {
-    give_buffer(unit);
+    buffers_.give(unit);
   }
 }
 
@@ -163,7 +162,7 @@ void Gradients::close(std::size_t unit) {
   const std::size_t segment = partition_.segment_of(unit);
   if (values_.is_narrow()) {
     values_of(segment).add(begin_of(unit), at(unit));
-    close_unit(unit);
+    open_.give(unit);
   }
   if (--missing_[segment] == 0 && syncs_ && (options_.overlap || blocks_only_)) reduce(segment);
 }
@@ -210,7 +209,7 @@ void Gradients::collect() {
   if (!blocks_only_) return;
   const Segment& cut = partition_.segment(segment);
   values_.add(cut.own, buffers_[segment], partition_.rank() * cut.block, cut.block);
-  give_buffer(segment);
+  buffers_.give(segment);
 }
 
 }  // namespace rondo::train

@@ -59,20 +59,23 @@ class Values {
   Array<std::byte> bytes_{};
 };
 
-/// Arrays that are taken for a short while, again and again. Memory is kept for the next array of
-/// the same size. Contents are undefined.
+/// Numbered arrays that are taken for a short while, again and again. Memory is kept for the next array
+/// of the same size. Contents are undefined.
 class Pool {
  public:
-  Pool(Ledger& ledger, Use use, Precision precision)
-      : ledger_(&ledger), use_(use), precision_(precision) {}
+  Pool(Ledger& ledger, Use use, Precision precision, std::size_t numbers)
+      : ledger_(ledger), use_(use), precision_(precision), taken_(numbers) {}
 
-  Values take(std::size_t count);
-  void give(Values values) { idle_.push_back(std::move(values)); }
+  void take(std::size_t number, std::size_t size);
+  void give(std::size_t number) { idle_.push_back(std::exchange(taken_[number], {})); }
+  /// Empty where it is not taken.
+  Values& operator[](std::size_t number) { return taken_[number]; }
 
  private:
-  Ledger* ledger_;
+  Ledger& ledger_;
   Use use_;
   Precision precision_;
+  std::vector<Values> taken_;
   std::vector<Values> idle_{};
 };
 
@@ -123,26 +126,21 @@ class Storage {
   std::size_t own_begin(std::size_t segment) const {
     return blocks_only_ ? partition_.segment(segment).own : partition_.own_block(segment);
   }
-  void take_buffer(std::size_t segment) {
-    buffers_[segment] = pool_.take(partition_.padded(segment));
-  }
-  void give_buffer(std::size_t segment) { pool_.give(std::exchange(buffers_[segment], {})); }
-  /// 16 bits only: the unit in float32, whose content is undefined, until close_unit().
+  void take_buffer(std::size_t segment) { buffers_.take(segment, partition_.padded(segment)); }
+  /// 16 bits only: the unit in float32, whose content is undefined, until open_.give(unit).
   std::span<float> open_unit(std::size_t unit) {
-    open_[unit] = working_.take(place_.layout.unit(unit).size);
+    open_.take(unit, place_.layout.unit(unit).size);
     return at(unit);
   }
-  void close_unit(std::size_t unit) { working_.give(std::exchange(open_[unit], {})); }
 
   const Workplace& place_;
   const Partition& partition_;
   const StrategyOptions& options_;
   bool blocks_only_;
   Values values_;
-  Pool pool_, working_;
-  std::vector<Values> open_;     ///< by unit
-  std::vector<Values> buffers_;  ///< by segment; empty: it is not needed now
-  std::vector<Pending> calls_;   ///< by segment; after the buffers that they use
+  Pool buffers_;                ///< by segment
+  Pool open_;                   ///< by unit
+  std::vector<Pending> calls_;  ///< by segment; after the buffers that they use
 };
 
 enum class Pass : unsigned char { forward, backward };
@@ -184,7 +182,7 @@ class Parameters : public Storage {
   void prefetch();
   /// Releases what was gathered for replica() only.
   void hide() {
-    if (shown_ != none) give_buffer(std::exchange(shown_, none));
+    if (shown_ != none) buffers_.give(std::exchange(shown_, none));
   }
 
   std::vector<bool> visited_;  ///< sharded only: units in this pass
