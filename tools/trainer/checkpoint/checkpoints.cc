@@ -34,17 +34,6 @@ void on_disk(const std::string& folder, Action action) {
   }
 }
 
-/// Runs `check`. Its error gets the checkpoint's path put before it.
-template <class Check>
-void of(const std::filesystem::path& checkpoint, Check check) {
-  try {
-    check();
-  } catch (const Error& error) {
-    throw Error(error.code(), "the checkpoint " + checkpoint.string() + " " + error.message(),
-                {.remedy = error.remedy()});
-  }
-}
-
 /// "37 x 32".
 std::string shape_text(const Parameter& parameter) {
   std::string text;
@@ -102,6 +91,19 @@ void Checkpoints::on_first(Action action) {
   });
 }
 
+/// Runs `check` on every rank. An error gets the checkpoint's path put before it, and is every rank's.
+template <class Check>
+void Checkpoints::on_checkpoint(std::size_t step, Check check) {
+  together(control_, [&] {
+    try {
+      check();
+    } catch (const Error& error) {
+      throw Error(error.code(), "the checkpoint " + at(step).string() + " " + error.message(),
+                  {.remedy = error.remedy()});
+    }
+  });
+}
+
 std::optional<std::size_t> Checkpoints::newest() {
   std::uint64_t found = 0;
   on_first([&] {
@@ -135,11 +137,9 @@ std::string Checkpoints::go_back() {
       words += "set aside: " + error.message() + "\n";
       continue;
     }
-    together(control_, [&] {
-      of(at(*step), [&] {
-        require_same(saved.header.identity, header_.identity);
-        load(*step, saved.bytes);
-      });
+    on_checkpoint(*step, [&] {
+      require_same(saved.header.identity, header_.identity);
+      load(*step, saved.bytes);
     });
     strategy_.shards_changed();
     strategy_.settle();
@@ -155,23 +155,20 @@ std::string Checkpoints::go_back() {
 ReadHeader Checkpoints::verified(std::size_t step) {
   ReadHeader read;
   std::uint64_t sum = 0;
-  together(control_, [&] {
-    of(at(step), [&] {
-      const File file(at(step));
-      read = read_header(file);
-      const auto ranks = static_cast<std::uint64_t>(control_.size());
-      const auto rank = static_cast<std::uint64_t>(control_.rank());
-      const std::uint64_t all = read.header.elements;
-      const std::uint64_t begin = all * rank / ranks;
-      each_piece_of(all * (rank + 1) / ranks - begin, [&](std::size_t first, Out values) {
-        file.read_at(read.bytes + (begin + first) * sizeof(float), std::as_writable_bytes(values));
-        for (std::size_t i = 0; i < values.size(); ++i)
-          sum += element_digest(begin + first + i, values[i]);
-      });
+  on_checkpoint(step, [&] {
+    const File file(at(step));
+    read = read_header(file);
+    const auto ranks = static_cast<std::uint64_t>(control_.size());
+    const auto rank = static_cast<std::uint64_t>(control_.rank());
+    const std::uint64_t all = read.header.elements;
+    const std::uint64_t begin = all * rank / ranks;
+    each_piece_of(all * (rank + 1) / ranks - begin, [&](std::size_t first, Out values) {
+      file.read_at(read.bytes + (begin + first) * sizeof(float), std::as_writable_bytes(values));
+      sum += digest_of(begin + first, values);
     });
   });
   control_.all_reduce(sum);
-  together(control_, [&] { of(at(step), [&] { require_digest(read, sum); }); });
+  on_checkpoint(step, [&] { require_digest(read, sum); });
   return read;
 }
 
@@ -222,7 +219,7 @@ std::uint64_t Checkpoints::write_shards(std::size_t step, std::uint64_t arrays) 
     each_piece_of(piece.values.size(), [&](std::size_t first, Out values) {
       const std::uint64_t place = piece.place + first;
       place_.machine().read(piece.values.data() + first, values.data(), values.size_bytes());
-      for (std::size_t i = 0; i < values.size(); ++i) sum += element_digest(place + i, values[i]);
+      sum += digest_of(place, values);
       file.write_at(arrays + place * sizeof(float), std::as_bytes(values));
     });
     reach("half written");

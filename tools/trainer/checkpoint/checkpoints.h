@@ -67,6 +67,8 @@ class Checkpoints {
   void publish(const Header& header, std::uint64_t sum) const;
   template <class Action>
   void on_first(Action action);
+  template <class Check>
+  void on_checkpoint(std::size_t step, Check check);
   void reach(const char* point) const {
     if (hook_) hook_(point);
   }

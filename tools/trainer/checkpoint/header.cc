@@ -66,8 +66,10 @@ std::string to_text(const Header& header, std::uint64_t sum) {
   return digest_text(json, sum) + format(" %08zu\n", bytes) + json + std::string(bytes - used, ' ');
 }
 
-std::uint64_t element_digest(std::uint64_t place, float value) {
-  return mix(place, std::bit_cast<std::uint32_t>(value));
+std::uint64_t digest_of(std::uint64_t place, std::span<const float> values) {
+  std::uint64_t sum = 0;
+  for (const float value : values) sum += mix(place++, std::bit_cast<std::uint32_t>(value));
+  return sum;
 }
 
 ReadHeader read_header(const File& file) {

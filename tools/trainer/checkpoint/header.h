@@ -40,11 +40,11 @@ struct Header {
   std::string made_by{};     ///< strategy and ranks, for people
 };
 
-/// A part of the file's digest; `place`: of the element among those of all arrays. The sum over all
-/// elements does not depend on who adds which. It finds damage by disks and interrupted copies, but
-/// is no protection against forgery.
-std::uint64_t element_digest(std::uint64_t place, float value);
-/// The beginning of the file. `sum`: over all elements, element_digest() of each.
+/// A part of the file's digest; `place`: of the first value among those of all arrays. The sum over all
+/// values does not depend on who adds which. It finds damage by disks and interrupted copies, but is no
+/// protection against forgery.
+std::uint64_t digest_of(std::uint64_t place, std::span<const float> values);
+/// The beginning of the file. `sum`: digest_of() all values.
 std::string to_text(const Header& header, std::uint64_t sum);
 
 /// A file's header, and how to check the rest.

@@ -131,29 +131,26 @@ double communication_alone(Communicator& world, const Machine& machine, const Ev
   return least;
 }
 
-Traits traits_of(Session& session, const Options& options, int ranks) {
-  const StrategyOptions& strategy = options.strategy;
-  const bool master = strategy.precision != Precision::float32;
-  return {
-      .ranks = ranks,
-      .parameters = session.layout().size(),
-      .padding = session.strategy().partition().padding(),
-      .micro_steps = options.accumulate,
-      .reduces_every_micro_step = strategy.sync_every_micro_step,
-      .calls = session.strategy().partition().segments().size(),
-      .element = static_cast<double>(info(strategy.precision).bytes),
-      .gradient_wire = static_cast<double>(info(strategy.wire).bytes),
-      .state_bytes = 4.0 * static_cast<double>(session.optimizer().states()) + (master ? 4 : 0)};
-}
-
 }  // namespace
 
 Evidence evidence_of(Session& session, Communicator& world, const Options& options,
                      const std::vector<StepRecord>& steps) {
   const Traffic sent = session.sent_in_steps();
-  Evidence evidence{.strategy = std::string(session.strategy().name()),
-                    .traits = traits_of(session, options, world.size()),
-                    .full = options.formulas == "full"};
+  const StrategyOptions& strategy = options.strategy;
+  const Partition& partition = session.strategy().partition();
+  const double master = strategy.precision != Precision::float32 ? 4 : 0;
+  Evidence evidence{
+      .strategy = strategy.kind,
+      .traits = {.ranks = world.size(),
+                 .parameters = session.layout().size(),
+                 .padding = partition.padding(),
+                 .micro_steps = options.accumulate,
+                 .reduces_every_micro_step = strategy.sync_every_micro_step,
+                 .calls = partition.segments().size(),
+                 .element = static_cast<double>(info(strategy.precision).bytes),
+                 .gradient_wire = static_cast<double>(info(strategy.wire).bytes),
+                 .state_bytes = 4.0 * static_cast<double>(session.optimizer().states()) + master},
+      .full = options.formulas == "full"};
   // Calls between devices have paths of their own. No formula counts their messages.
   add_algorithms(world, (options.validate || evidence.full) && !session.machine().is_device(),
                  evidence);
