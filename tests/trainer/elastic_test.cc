@@ -12,7 +12,6 @@
 #include "tests/catch.h"
 #include "tests/support/files.h"
 #include "tests/trainer/elastic_rig.h"
-#include "tests/trainer/processes.h"
 
 namespace {
 

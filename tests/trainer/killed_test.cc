@@ -8,8 +8,7 @@
 
 #include "tests/catch.h"
 #include "tests/support/files.h"
-#include "tests/trainer/processes.h"
-#include "tests/trainer/train.h"
+#include "tests/trainer/elastic_rig.h"
 #include "tools/trainer/session.h"
 
 namespace {
