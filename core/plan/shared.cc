@@ -117,13 +117,16 @@ bool is_simple(const Program& program) {
   });
 }
 
-/// With more stages, the slices of a program over channels overlap better than these wait.
-constexpr int most_written_stages = 2;
+/// With more stages, the slices of a program over channels overlap better than these wait. Between two
+/// ranks a second look at copies takes as long as two messages, and the copies come on top.
+int most_stages(const Schedule& written, Places places) {
+  return written.ranks == 2 && places == Places::copies ? 1 : 2;
+}
 
 /// All ranks find the same.
-bool serves(const Schedule& written, const std::vector<Program>& programs) {
-  return std::ranges::all_of(programs, is_simple) && programs[0].stages <= most_written_stages &&
-         verify(written, programs).ok();
+bool serves(const Schedule& written, Places places, const std::vector<Program>& programs) {
+  return std::ranges::all_of(programs, is_simple) &&
+         programs[0].stages <= most_stages(written, places) && verify(written, programs).ok();
 }
 
 std::vector<SharedCall::ShownOp> shown_ops(const SharedPart& part, int rank) {
@@ -161,7 +164,7 @@ std::shared_ptr<const SharedPlan> SharedPlans::of(std::string_view algorithm,
     if (known == key) return plan;
   const Schedule schedule = schedule_of(algorithm);
   auto programs = merge(schedule, sharing);
-  if (written_ && !(programs && serves(*written_, *programs)))
+  if (written_ && !(programs && serves(*written_, sharing.places, *programs)))
     return plans_.emplace_back(key, nullptr).second;
   if (!programs || !is_simple((*programs)[static_cast<std::size_t>(rank_)]))
     throw Error(ErrorCode::internal, "calls in shared memory cannot run " + schedule.algorithm);

@@ -100,6 +100,17 @@ TEST_CASE("calls that differ in their counts share a merged program") {
   CHECK(plans.of("one_shot", {.places = Places::buffers}) != made);
 }
 
+TEST_CASE("between two ranks a written schedule of two stages goes by messages") {
+  const auto written = [](const char* algorithm, int ranks) {
+    return SharedPlans(find_algorithm(Collective::all_reduce, algorithm)->build(ranks, 0), 0);
+  };
+  const Sharing copies{.places = Places::copies};
+  CHECK(written("two_shot", 2).of("", copies) == nullptr);
+  CHECK(written("two_shot", 2).of("", {.places = Places::buffers}) != nullptr);
+  CHECK(written("two_shot", 3).of("", copies) != nullptr);
+  CHECK(written("one_shot", 2).of("", copies) != nullptr);
+}
+
 TEST_CASE("a barrier in shared memory waits for everybody") {
   SharedPlans plans(Collective::barrier, 5, 0, 2);
   const auto shared =

@@ -39,7 +39,8 @@ std::string direct_text(const PreparedCall& prepared) {
 std::string no_direct_text(const Facts& facts, const Call& call, const Choice& choice,
                            const AlgorithmSelection& selection) {
   const std::string by = "by messages";
-  if (choice.shared) return by + ": it is no schedule of one or two rounds of single chunks";
+  if (choice.shared)
+    return by + ": it is no schedule of one round of single chunks, or of two for 3 ranks or more";
   const bool own = choice.algorithm.written && !selection.excludes(call.collective);
   if (!own && !selection.allows(call.collective, direct_name)) return by + ": direct is excluded";
   if (!facts.reaches_memory)
