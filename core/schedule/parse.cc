@@ -241,7 +241,7 @@ class Reader {
     const std::string name(line.take_name());
     const auto known = std::ranges::find(names_, name);
     const auto at = static_cast<std::uint32_t>(known - names_.begin());
-    const bool again = known != names_.end() && lets_.contains(at);
+    const bool again = !name.empty() && known != names_.end() && lets_.contains(at);
     if (!again && !is_new(name))
       line.fail_at(begin, "expected a new name, or one that 'let' has given" + reserved_text(name));
     line.sign("=");

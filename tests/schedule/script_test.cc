@@ -208,6 +208,8 @@ TEST_CASE("errors name the place, and the values that led there") {
   CHECK(error_of(head + "for i in 1 2") == "file:4:12: expected '..', found '2'");
   CHECK(error_of(head + "let _x = 2") ==
         "file:4:5: expected a new name, or one that 'let' has given, found '_x'");
+  CHECK(error_of(head + "if 1\nlet x = 1\nend\nlet = 2")
+            .starts_with("file:7:5: expected a new name"));
   CHECK(error_of(head + "let not = 2").find("('not' is a word of formulas)") != std::string::npos);
   CHECK(error_of(head + "if log2(0-1)\nend") == "file:4:4: log2 has no value here");
   CHECK(error_of(head + "let x = 5 % (r-3)").find("% needs a positive number behind it, not -3") !=
