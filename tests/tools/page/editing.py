@@ -8,7 +8,7 @@ from selenium.webdriver.support.ui import Select
 
 import schedules
 from browser import Page, browser, element, run, wait_for
-from support import folder, rondo, write_page
+from support import folder, rondo, root, write_page
 
 
 class Editing(Page):
@@ -26,6 +26,21 @@ class Editing(Page):
         for text, our, their in zip(texts, ours, theirs):
             self.assertEqual(our, their, text)
         self.assertGreater(min(map(theirs.count, (0, 1, 2))), 8, theirs)
+
+    def test_says_how_texts_with_loops_come_into_the_page(self):
+        self.open(write_page("loops", "all_reduce", "-n", 2))
+        check = """const {schedule, findings} = rondoPage.checkText(arguments[0]);
+          return [schedule && rondoPage.scheduleText(schedule), findings];"""
+        for example in sorted((root / "tools/examples/schedules").glob("*.schedule")):
+            schedule, findings = run(check, example.read_text(encoding="utf-8"))
+            self.assertIsNone(schedule)
+            self.assertIn("`rondo schedule --file", findings[0])
+            written = rondo("schedule", "--file", example, "--hosts", "2x2")[1]
+            self.assertEqual(run(check, written), [written, []], example)
+        for body in ("ranks 2\nrank P-1\n", "ranks 2\nrank 0\nsend input[1-1] to 1\n"):
+            self.assertIn("`rondo schedule --file", run(check, f"collective barrier\n{body}")[1][0])
+        for body in ("ranks 2\nrank 2\n", "ranks 2\nrank 0\nsend input[5] to 1\n", "ranks # for 2..4\n"):
+            self.assertEqual(len(run(check, f"collective barrier\n{body}")[1]), 1, body)
 
     def test_writes_checks_and_plays(self):
         self.open(write_page("editor", "all_reduce", "-a", "recursive_doubling", "-n", 2))

@@ -5,7 +5,8 @@ import shutil
 import subprocess
 import sys
 
-sys.path.append(str(pathlib.Path(__file__).resolve().parents[2]))
+root = pathlib.Path(__file__).resolve().parents[3]
+sys.path.append(str(root / "tests"))
 
 from running import Running  # noqa: E402,F401
 

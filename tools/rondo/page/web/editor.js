@@ -93,6 +93,12 @@ rank 1
 `,
 };
 
+/** Texts for many numbers of ranks have loops, conditions and formulas. The page reads none. */
+const forMany = [/^[ \t]*(for|if|let|when|sizes)\b/m, /^[ \t]*ranks?[ \t]+([A-Za-z(]|\d+[ \t]*\.\.)/m,
+  /^[^#\n]*\[[^\]\n]*[A-Za-z+*/%^-]/m];
+const forManyHint = "This page reads texts for one number of ranks, without loops and formulas. Save this " +
+  "one, and paste here what `rondo schedule --file mine.txt --ranks 4` prints.";
+
 /** {schedule, findings} of a text; schedule is null where it cannot be read. */
 function checkText(text) {
   try {
@@ -101,7 +107,8 @@ function checkText(text) {
     return { schedule, findings: playSchedule(schedule, costs).findings };
   } catch (error) {
     if (!(error instanceof TextError)) throw error;
-    return { schedule: null, findings: [error.message] };
+    const hints = forMany.some((sign) => sign.test(text)) ? [forManyHint] : [];
+    return { schedule: null, findings: [...hints, error.message] };
   }
 }
 
