@@ -42,7 +42,7 @@ std::vector<ScheduleText> read_schedule_files(const std::string& path) {
          each.increment(missing))
       if (each->path().extension() == ".schedule") files.push_back(each->path());
     if (missing) refuse(path, "cannot be listed: " + missing.message(), "make it readable");
-    if (files.empty()) refuse(path, "holds no file *.schedule", "name another folder, or a file");
+    if (files.empty()) refuse(path, "hold no file *.schedule", "name another folder, or a file");
     std::ranges::sort(files);
   } else {
     files.emplace_back(path);
@@ -53,7 +53,7 @@ std::vector<ScheduleText> read_schedule_files(const std::string& path) {
     texts.push_back({file.string(), text_of(file)});
     bytes += texts.back().text.size();
     if (bytes > most_bytes)
-      refuse(path, "has more than " + std::to_string(most_bytes) + " bytes",
+      refuse(path, "have more than " + std::to_string(most_bytes) + " bytes",
              "take fewer or shorter schedules; loops make them short");
   }
   return texts;

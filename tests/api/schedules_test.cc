@@ -254,7 +254,7 @@ TEST_CASE("a schedule that cannot be had is an error on every rank") {
     CHECK(std::string(error.what()).find(words) != std::string::npos);
   };
   refused(examples + "/none", "schedules/none cannot be read");
-  refused(RONDO_EXAMPLES, "holds no file *.schedule");
+  refused(RONDO_EXAMPLES, "hold no file *.schedule");
   const std::string pipe = RONDO_TEST_FOLDER "/pipe.schedule";
   std::filesystem::remove(pipe);
   REQUIRE(::mkfifo(pipe.c_str(), 0600) == 0);

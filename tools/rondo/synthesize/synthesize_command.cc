@@ -182,7 +182,7 @@ void report(const Task& task, const Result& result) {
   std::printf("%s times as fast as %s%s, the best of %d schedules that were tried%s\n",
               ratio(result.rival.seconds, result.seconds).c_str(), result.rival.name.c_str(),
               task.roots.size() > 1 ? " from the slowest root" : "", result.tried,
-              result.is_faster() ? "" : "; rondo's own does as well");
+              result.is_faster() ? "" : "; rondo's own is at least as fast");
 }
 
 void write(const std::string& path, const std::string& text, const std::string& sizes,
