@@ -2,6 +2,9 @@
 
 #include <algorithm>
 #include <bit>
+#include <map>
+
+#include "core/base/text.h"
 
 namespace rondo {
 namespace {
@@ -136,6 +139,30 @@ std::string ContributionAlgebra::text(const Expectation& expectation) const {
   if (expectation.ranks == ranks_) return "every rank once" + chunk;
   return "each of the ranks " + std::to_string(expectation.first) + " to " +
          std::to_string(expectation.first + expectation.ranks - 1) + " once" + chunk;
+}
+
+std::string ContributionAlgebra::missing(const Contribution& value,
+                                         const Expectation& expectation) const {
+  const bool known =
+      exact_ && value.fault == Fault::none && value.chunk == expectation.source_chunk;
+  if (!known) return {};
+  const std::vector<int> there = contributors(value);
+  std::vector<int> ranks;
+  for (int rank = expectation.first; rank < expectation.first + expectation.ranks; ++rank)
+    if (!std::ranges::binary_search(there, rank)) ranks.push_back(rank);
+  return ranks.empty() ? "" : "; missing: " + rank_list(ranks);
+}
+
+std::string ContributionAlgebra::twice(std::span<const Contribution> operands) const {
+  std::map<int, int> times;
+  for (const Contribution& operand : operands) {
+    if (operand.chunk != operands.front().chunk || token_) return {};
+    for (const int rank : contributors(operand)) ++times[rank];
+  }
+  std::vector<int> ranks;
+  for (const auto& [rank, count] : times)
+    if (count > 1) ranks.push_back(rank);
+  return ranks.empty() ? "" : "; counted twice: " + rank_list(ranks);
 }
 
 }  // namespace rondo

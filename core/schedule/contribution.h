@@ -52,6 +52,10 @@ class ContributionAlgebra {
   /// "{0 1 3} of chunk 2", "5 contributions of chunk 2", "nothing".
   std::string text(const Contribution& value) const;
   std::string text(const Expectation& expectation) const;
+  /// "; missing: ranks 2, 4"; empty where none is, or only a fingerprint is known.
+  std::string missing(const Contribution& value, const Expectation& expectation) const;
+  /// "; counted twice: rank 0", of what is combined; empty where none is, or it is not known.
+  std::string twice(std::span<const Contribution> operands) const;
 
  private:
   Contribution merge(const Contribution& left, const Contribution& right);

@@ -131,7 +131,7 @@ ContributionDomain::Value ContributionDomain::combine(const Site& site, std::spa
     std::string words;
     for (const Contribution& each : column)
       words += (words.empty() ? "" : " with ") + algebra_.text(each);
-    complain_(site, "combines " + words);
+    complain_(site, "combines " + words + algebra_.twice(column));
   }
   return result;
 }

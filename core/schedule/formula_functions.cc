@@ -36,7 +36,7 @@ int checked(double value, int end, const char* of) {
 
 double member(Arguments a, const Hosts& hosts) {
   const int host = checked(a[0], hosts.count(), "host");
-  const int place = checked(a[1], hosts.size(host), "place on that host");
+  const int place = checked(a[1], hosts.size(host), "rank at place");
   return hosts.ranks(host)[static_cast<std::size_t>(place)];
 }
 

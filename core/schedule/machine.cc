@@ -11,7 +11,7 @@ std::string where(const Blocked& blocked) {
   return "rank " + std::to_string(blocked.rank) + " lane " + std::to_string(blocked.lane);
 }
 
-std::string sentence(const Blocked& blocked, const Schedule& header) {
+std::string sentence(const Blocked& blocked, const Schedule& header, const LineOf& line_of) {
   std::string words = where(blocked);
   switch (blocked.on) {
     case Blocked::On::message:
@@ -27,7 +27,8 @@ std::string sentence(const Blocked& blocked, const Schedule& header) {
       break;
   }
   return words + " in " + phase_text(header, blocked.phase, blocked.round) + ", step " +
-         std::to_string(blocked.index);
+         std::to_string(blocked.index) +
+         line_text(line_of, blocked.rank, blocked.lane, blocked.index);
 }
 
 class Stuck {
@@ -72,10 +73,11 @@ class Stuck {
   std::unordered_map<std::uint64_t, const Blocked*> by_cursor_{};
 };
 
-std::string join(const std::vector<const Blocked*>& all, const Schedule& header) {
+std::string join(const std::vector<const Blocked*>& all, const Schedule& header,
+                 const LineOf& line_of) {
   std::string words;
   for (std::size_t i = 0; i < all.size() && i < most_sentences; ++i)
-    words += (i == 0 ? "" : "; ") + sentence(*all[i], header);
+    words += (i == 0 ? "" : "; ") + sentence(*all[i], header, line_of);
   if (all.size() > most_sentences)
     words += "; and " + std::to_string(all.size() - most_sentences) + " more";
   return words;
@@ -83,15 +85,16 @@ std::string join(const std::vector<const Blocked*>& all, const Schedule& header)
 
 }  // namespace
 
-std::vector<std::string> describe(const Outcome& outcome, const Schedule& header) {
+std::vector<std::string> describe(const Outcome& outcome, const Schedule& header,
+                                  const LineOf& line_of) {
   std::vector<std::string> problems;
   if (!outcome.completed) {
     const std::vector<const Blocked*> cycle = Stuck(outcome, header).cycle();
     std::vector<const Blocked*> all;
     for (const Blocked& blocked : outcome.blocked) all.push_back(&blocked);
-    problems.push_back(cycle.empty() ? "stuck: " + join(all, header)
+    problems.push_back(cycle.empty() ? "stuck: " + join(all, header, line_of)
                                      : "wait cycle at depth " + std::to_string(header.depth) +
-                                           ": " + join(cycle, header));
+                                           ": " + join(cycle, header, line_of));
   }
   for (const LeftOver& left : outcome.left_over)
     problems.push_back(std::to_string(left.messages) + " message(s) from rank " +

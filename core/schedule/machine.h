@@ -83,7 +83,8 @@ struct Outcome {
 
 /// One sentence per problem of the outcome: the wait cycle or the blocked ranks, the messages left
 /// over. Empty when the outcome is clean.
-std::vector<std::string> describe(const Outcome& outcome, const Schedule& header);
+std::vector<std::string> describe(const Outcome& outcome, const Schedule& header,
+                                  const LineOf& line_of = {});
 
 template <class Domain>
 concept Timed = requires(Domain& domain, const typename Domain::Value& value) {
@@ -361,8 +362,8 @@ void Machine<Source, Domain>::two_messages(const Site& site, int peer) {
 
 /// Runs a schedule over a domain.
 template <class Domain>
-Outcome run(const Schedule& schedule, Domain& domain) {
-  ScheduleSource source(schedule);
+Outcome run(const Schedule& schedule, Domain& domain, const LineOf& line_of = {}) {
+  ScheduleSource source(schedule, line_of);
   return Machine<ScheduleSource, Domain>(source, domain).run();
 }
 

@@ -112,4 +112,15 @@ std::string phase_text(const Schedule& header, int phase, std::uint32_t round) {
   return name + "round " + std::to_string(round + 1);
 }
 
+std::string line_text(const LineOf& line_of, int rank, int lane, std::uint64_t step) {
+  return line_of ? ", line " + std::to_string(line_of(rank, lane, step)) : std::string();
+}
+
+std::string step_text(const Schedule& header, const LineOf& line_of, int rank, int lane,
+                      std::uint64_t step, const Op& op) {
+  return "rank " + std::to_string(rank) + " lane " + std::to_string(lane) + " step " +
+         std::to_string(step) + " (" + phase_text(header, op.phase, op.round) +
+         line_text(line_of, rank, lane, step) + "): ";
+}
+
 }  // namespace rondo

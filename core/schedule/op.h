@@ -7,6 +7,7 @@
 //   copy            {local}          -> into
 #pragma once
 
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -30,5 +31,15 @@ std::string text(const Chunk& chunk, const Layout& layout);
 /// "reduce-scatter round 2", or "round 2" where the schedule names no phases. Rounds count from 1
 /// here as people count them.
 std::string phase_text(const Schedule& header, int phase, std::uint32_t round);
+
+/// The line of a text that a rank's step is from, so that errors name it. Null where there is no text.
+using LineOf = std::function<int(int rank, int lane, std::uint64_t step)>;
+
+/// ", line 12"; empty where there is no text.
+std::string line_text(const LineOf& line_of, int rank, int lane, std::uint64_t step);
+
+/// "rank 1 lane 0 step 2 (all-gather round 2, line 12): ", what sentences about a step begin with.
+std::string step_text(const Schedule& header, const LineOf& line_of, int rank, int lane,
+                      std::uint64_t step, const Op& op);
 
 }  // namespace rondo

@@ -64,6 +64,8 @@ class Reader {
     else if (is_step(word) || word == "phase" || word == "round" || word == "for" || word == "if" ||
              word == "else" || word == "end" || word == "let")
       in_rank(line, begin, word);
+    else if (in_section() && is_header_word(word))
+      line.fail_at(begin, "expected '" + std::string(word) + "' before the first 'rank'");
     else if (in_section() || !read_header(line, word, *script_))
       line.fail_at(begin,
                    in_section()
@@ -307,7 +309,9 @@ class Reader {
       found.slots = slots && line.take("..");
       if (found.slots) found.last_slot = slot(line, "the last scratch slot");
     } else if (name != "input" && name != "output") {
-      line.fail_at(begin, "expected input, output or scratch");
+      const bool slot = name.starts_with("scratch");  // "scratchr[0]"
+      line.fail_at(begin, slot ? "expected a slot in parentheses, as in scratch(r)"
+                               : "expected input, output or scratch");
     }
     line.sign("[");
     found.first = number(line, "a chunk");

@@ -59,14 +59,16 @@ std::vector<std::string> known_names() {
   return {std::begin(known_name_list), std::end(known_name_list)};
 }
 
+bool is_header_word(std::string_view word) { return std::ranges::count(header_words, word) != 0; }
+
 WrittenNumber read_number(TextLine& line, const std::string& expected, Formula::Names names,
                           ParsedScript& script) {
   const auto column = static_cast<std::uint32_t>(line.mark() + 1);
   Formula formula = line.formula(expected, names);
   if (formula.is_constant()) return {formula.value({}), -1, line.line(), column};
   const auto hosts = static_cast<std::uint32_t>(Known::hosts);
-  script.needs_hosts = script.needs_hosts || formula.needs_hosts() ||
-                       std::ranges::count(formula.named(), hosts) != 0;
+  if (formula.needs_hosts() || std::ranges::count(formula.named(), hosts) != 0)
+    script.hosts_line = line.line();
   script.formulas.push_back(std::move(formula));
   return {0, static_cast<std::int32_t>(script.formulas.size() - 1), line.line(), column};
 }
@@ -76,7 +78,7 @@ bool read_header(TextLine& line, std::string_view word, ParsedScript& script) {
     return read_number(line, expected, known_names(), script);
   };
   const std::size_t begin = line.mark();
-  if (std::ranges::count(header_words, word) == 0) return false;
+  if (!is_header_word(word)) return false;
   if (!script.header.insert(std::string(word)).second)
     line.fail_at(begin, "'" + std::string(word) + "' stands twice");
   if (word == "collective") {

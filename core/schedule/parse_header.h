@@ -17,6 +17,9 @@ std::vector<std::string> known_names();
 WrittenNumber read_number(TextLine& line, const std::string& expected, Formula::Names names,
                           ParsedScript& script);
 
+/// A word that a header's line begins with.
+bool is_header_word(std::string_view word);
+
 /// The rest of a header's line that begins with `word`. False where no such line does.
 bool read_header(TextLine& line, std::string_view word, ParsedScript& script);
 

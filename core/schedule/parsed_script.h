@@ -82,7 +82,7 @@ struct ParsedScript {
   int least_ranks = 0;
   int most_ranks = 0;
   bool any_root = false;
-  bool needs_hosts = false;  ///< some formula does; else nobody looks where ranks are
+  int hosts_line = 0;  ///< of the last formula that asks for hosts; 0: nobody looks where ranks are
   std::size_t least_bytes = 0;
   std::size_t most_bytes = std::numeric_limits<std::size_t>::max();
   WrittenNumber root{};

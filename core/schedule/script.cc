@@ -219,7 +219,15 @@ void index_sections(Built& built) {
 
 /// Null where the script needs none: of a million ranks they take much memory.
 std::shared_ptr<const Hosts> hosts_of(const ParsedScript& script, const Topology& topology) {
-  return script.needs_hosts ? std::make_shared<const Hosts>(topology) : nullptr;
+  constexpr int most_ranks = 1 << 16;  // more are not proved
+  if (script.hosts_line == 0) return nullptr;
+  if (topology.ranks > most_ranks)
+    throw Error(ErrorCode::invalid_argument,
+                script.source + ":" + std::to_string(script.hosts_line) +
+                    ": asks for the hosts of " + std::to_string(topology.ranks) +
+                    " ranks, which takes too long",
+                {.remedy = "at most " + std::to_string(most_ranks) + " ranks"});
+  return std::make_shared<const Hosts>(topology);
 }
 
 /// The script as a schedule, and what its steps are made of.
@@ -299,9 +307,9 @@ std::string Script::unfit(const Topology& topology) const {
   const int ranks = topology.ranks;
   if (ranks < parsed_->least_ranks || ranks > parsed_->most_ranks) {
     std::string range = std::to_string(parsed_->least_ranks);
-    if (parsed_->most_ranks == most_ranks_of_script)
+    if (only_ranks() == 0 && parsed_->most_ranks == most_ranks_of_script)
       range += " or more";
-    else if (parsed_->most_ranks != parsed_->least_ranks)
+    else if (only_ranks() == 0)
       range += " to " + std::to_string(parsed_->most_ranks);
     return parsed_->source + " is for " + range + " ranks, not " + std::to_string(ranks);
   }
@@ -362,7 +370,7 @@ std::string Script::verdict_of(const Schedule& schedule, const Topology& topolog
 std::string Script::unprovable(const Topology& topology, int root) const {
   std::uint64_t statements = most_statements_in_all;
   const Schedule schedule = make(parsed_, topology, root, &statements).first;
-  return too_long_to_prove(schedule, statements);
+  return too_long_to_prove(schedule, statements, line_of(topology, root));
 }
 
 Schedule parse_schedule(std::string_view text, std::string_view source) {

@@ -7,17 +7,12 @@
 namespace rondo {
 namespace {
 
-[[noreturn]] void reject(const Schedule& header, int rank, int lane, const Move& move,
-                         const std::string& problem) {
-  throw Error(ErrorCode::invalid_argument,
-              "lane " + std::to_string(lane) + " step " + std::to_string(move.index) + " (" +
-                  phase_text(header, move.op->phase, move.op->round) + "): " + problem,
-              {.rank = rank});
-}
-
-void check(const Schedule& header, int rank, int lane, const Move& move) {
+void check(const Schedule& header, int rank, int lane, const Move& move,
+           const LineOf& line_of = {}) {
   const std::string problem = defect(header, rank, *move.op, move.operands);
-  if (!problem.empty()) reject(header, rank, lane, move, problem);
+  if (problem.empty()) return;
+  throw Error(ErrorCode::invalid_argument,
+              step_text(header, line_of, rank, lane, move.index, *move.op) + problem);
 }
 
 /// Operands and dependencies lie within the program.
@@ -43,8 +38,10 @@ std::size_t cursor(const Schedule& header, int rank, int lane) {
 
 }  // namespace
 
-ScheduleSource::ScheduleSource(const Schedule& schedule)
-    : schedule_(&schedule), lanes_(cursor(schedule, schedule.ranks, 0)) {}
+ScheduleSource::ScheduleSource(const Schedule& schedule, LineOf line_of)
+    : schedule_(&schedule),
+      line_of_(std::move(line_of)),
+      lanes_(cursor(schedule, schedule.ranks, 0)) {}
 
 bool ScheduleSource::next(int rank, int lane, Move& move) {
   Lane& state = lanes_[cursor(*schedule_, rank, lane)];
@@ -53,7 +50,7 @@ bool ScheduleSource::next(int rank, int lane, Move& move) {
   if (step == nullptr) return false;
   state.op = to_op(*step, lane, state.operands);
   move = {&state.op, state.operands, state.index++};
-  check(*schedule_, rank, lane, move);
+  check(*schedule_, rank, lane, move, line_of_);
   return true;
 }
 

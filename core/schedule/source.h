@@ -21,7 +21,7 @@ struct Move {
 /// Throws Error{invalid_argument} for a step that `defect` rejects.
 class ScheduleSource {
  public:
-  explicit ScheduleSource(const Schedule& schedule);
+  explicit ScheduleSource(const Schedule& schedule, LineOf line_of = {});
 
   const Schedule& header() const { return *schedule_; }
   /// False at the lane's end.
@@ -40,6 +40,7 @@ class ScheduleSource {
     std::uint64_t index = 0;
   };
   const Schedule* schedule_;
+  LineOf line_of_;
   std::vector<Lane> lanes_;  ///< rank * lanes + lane
 };
 

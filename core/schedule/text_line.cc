@@ -22,6 +22,17 @@ bool is_letter(char c) { return std::isalpha(static_cast<unsigned char>(c)) != 0
 bool is_digit(char c) { return std::isdigit(static_cast<unsigned char>(c)) != 0; }
 bool is_blank(char c) { return std::isspace(static_cast<unsigned char>(c)) != 0; }
 
+/// The first word of a line's rest, as far as a terminal can show it.
+std::string shown(std::string_view rest) {
+  constexpr std::size_t most = 40;
+  if (rest.empty()) return "the end of the line";
+  std::string word(rest.substr(0, std::min(rest.find_first_of(" \t\r"), rest.size())));
+  if (word.size() > most) word = word.substr(0, most) + "...";
+  const auto is_control = [](unsigned char c) { return std::iscntrl(c) != 0; };
+  std::ranges::replace_if(word, is_control, '?');
+  return "'" + word + "'";
+}
+
 }  // namespace
 
 std::string place_text(std::string_view source, int line, std::size_t column) {
@@ -115,12 +126,8 @@ void TextLine::fail_at(std::size_t column, const std::string& what) {
 }
 
 void TextLine::fail(const std::string& what) const {
-  const std::string_view rest = text_.substr(at_);
-  const std::string found =
-      rest.empty() ? "the end of the line"
-                   : "'" + std::string(rest.substr(0, rest.find_first_of(" \t\r"))) + "'";
   throw Error(ErrorCode::invalid_argument,
-              place_text(source_, number_, at_ + 1) + what + ", found " + found);
+              place_text(source_, number_, at_ + 1) + what + ", found " + shown(text_.substr(at_)));
 }
 
 }  // namespace rondo

@@ -31,11 +31,7 @@ class Findings {
   }
   void add(const Site& site, const std::string& sentence) {
     if (is_full()) return;
-    const std::string line =
-        line_of_ ? ", line " + std::to_string(line_of_(site.rank, site.lane, site.index)) : "";
-    add("rank " + std::to_string(site.rank) + " lane " + std::to_string(site.lane) + " step " +
-        std::to_string(site.index) + " (" + phase_text(header_, site.op->phase, site.op->round) +
-        line + "): " + sentence);
+    add(step_text(header_, line_of_, site.rank, site.lane, site.index, *site.op) + sentence);
   }
 
  private:
@@ -52,9 +48,10 @@ void check_outputs(const Schedule& header, const ContributionDomain& domain, Fin
       const std::optional<Expectation> wanted = expected(header, rank, chunk);
       if (!wanted || domain.algebra().satisfies(domain.output(rank, chunk), *wanted)) continue;
       if (findings.is_full()) continue;
+      const Contribution& value = domain.output(rank, chunk);
       findings.add("rank " + std::to_string(rank) + ": output chunk " + std::to_string(chunk) +
-                   " ends with " + domain.algebra().text(domain.output(rank, chunk)) +
-                   ", expected " + domain.algebra().text(*wanted));
+                   " ends with " + domain.algebra().text(value) + ", expected " +
+                   domain.algebra().text(*wanted) + domain.algebra().missing(value, *wanted));
     }
   }
 }
@@ -103,13 +100,13 @@ class Trees {
   std::vector<First> first_;
 };
 
-void conclude(const Schedule& header, const Outcome& outcome, ContributionDomain& domain,
-              Report& report, Findings& findings) {
+void conclude(const Schedule& header, const LineOf& line_of, const Outcome& outcome,
+              ContributionDomain& domain, Report& report, Findings& findings) {
   report.exact = domain.algebra().exact();
   report.ops = outcome.ops;
   report.messages = outcome.messages;
   report.completed = outcome.completed;
-  for (std::string& problem : describe(outcome, header)) findings.add(std::move(problem));
+  for (std::string& problem : describe(outcome, header, line_of)) findings.add(std::move(problem));
   if (!outcome.completed) return;
   domain.check_lanes();
   check_outputs(header, domain, findings);
@@ -139,8 +136,8 @@ Report verify(const Schedule& schedule, const LineOf& line_of) {
     ContributionDomain domain(
         schedule, [&](const Site& site, const std::string& words) { findings.add(site, words); },
         true);
-    const Outcome outcome = run(schedule, domain);
-    conclude(schedule, outcome, domain, report, findings);
+    const Outcome outcome = run(schedule, domain, line_of);
+    conclude(schedule, line_of, outcome, domain, report, findings);
   });
 }
 
@@ -150,7 +147,7 @@ Report verify(const Schedule& header, std::span<const Program> programs) {
         header, [&](const Site& site, const std::string& words) { findings.add(site, words); },
         false, programs.empty() ? Places::buffers : programs[0].places);
     const Outcome outcome = run(header, programs, domain);
-    conclude(header, outcome, domain, report, findings);
+    conclude(header, {}, outcome, domain, report, findings);
     if (programs[0].stages > 0) {
       find_races(header, programs, [&](const std::string& words) { findings.add(words); });
       return;

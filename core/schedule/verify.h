@@ -13,11 +13,11 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <span>
 #include <string>
 #include <vector>
 
+#include "core/schedule/op.h"
 #include "core/schedule/program.h"
 #include "core/schedule/schedule.h"
 
@@ -37,9 +37,6 @@ struct Report {
 
   bool ok() const { return findings.empty(); }
 };
-
-/// The line of a text that a rank's step is from, so that findings name it.
-using LineOf = std::function<int(int rank, int lane, std::uint64_t step)>;
 
 /// Never throws for a wrong schedule: what is wrong is a finding.
 Report verify(const Schedule& schedule, const LineOf& line_of = {});

@@ -52,6 +52,15 @@ std::vector<Step> steps(const std::string& body, int ranks = 4) {
   return handmade::lists(parse_script(text).build({.ranks = ranks}, 0)).front();
 }
 
+std::string refusal_of(const std::string& text, int ranks) {
+  try {
+    parse_script(text, "file").build_right({.ranks = ranks}, 0);
+  } catch (const Error& error) {
+    return error.message();
+  }
+  return "right";
+}
+
 std::string error_of(const std::string& text, int ranks = 4, int root = 0) {
   try {
     const Schedule schedule = parse_script(text, "file").build({.ranks = ranks}, root);
@@ -179,6 +188,19 @@ TEST_CASE("a wrong schedule is refused with what the verifier found, each time")
             "mine is wrong for 4 ranks: rank 1 lane 0 step 8 (all-gather round 2, line 30): "));
 }
 
+TEST_CASE("a wait cycle, and a step that cannot be, name their lines") {
+  const auto verdict = [](const std::string& body) {
+    return refusal_of("collective all_reduce\nranks any\nrank r\n" + body, 2);
+  };
+  CHECK(verdict("let other = 1-r\nreceive from other into output[0]") ==
+        "file is wrong for 2 ranks: wait cycle at depth 1: rank 0 lane 0 waits to receive from 1 "
+        "in round 1, "
+        "step 0, line 5; rank 1 lane 0 waits to receive from 0 in round 1, step 0, line 5");
+  CHECK(verdict("for i in 1..1\ncopy output[0] into input[0]\nend") ==
+        "file is wrong for 2 ranks: rank 0 lane 0 step 0 (round 1, line 5): "
+        "writes the input buffer, which is read only");
+}
+
 TEST_CASE("errors name the place, and the values that led there") {
   CHECK(error_of(head + "send input[0] to r+1") ==
         "file:4:18: expected a rank, a number from 0 to 3, found 4 where r = 3");
@@ -188,7 +210,7 @@ TEST_CASE("errors name the place, and the values that led there") {
         std::string::npos);
   CHECK(error_of(head + "let x = 1/r") == "file:4:9: division by zero where r = 0");
   CHECK(error_of(head + "send input[member(0, 7)] to 0") ==
-        "file:4:12: there is no place on that host 7");
+        "file:4:12: there is no rank at place 7");
   CHECK(error_of(head + "for i in 1..3\n") ==
         "file:5:1: expected 'end' of the block that begins in line 4, found the end of the line");
   CHECK(error_of(head + "if r\nrank 1") ==
@@ -251,13 +273,7 @@ TEST_CASE("hostile texts end soon") {
 
 TEST_CASE("what would take too long to prove is refused at once") {
   const auto refusal = [](int ranks, const std::string& header, const std::string& steps) {
-    const std::string text = "collective all_gather\nranks any\n" + header + "\nrank r\n" + steps;
-    try {
-      parse_script(text, "file").build_right({.ranks = ranks}, 0);
-    } catch (const Error& error) {
-      return error.message();
-    }
-    return std::string("right");
+    return refusal_of("collective all_gather\nranks any\n" + header + "\nrank r\n" + steps, ranks);
   };
   const auto loop = [](int times, const std::string& step) {
     return "for i in 1.." + std::to_string(times) + "\n" + step + "\nend\n";
@@ -266,14 +282,17 @@ TEST_CASE("what would take too long to prove is refused at once") {
   CHECK(refusal(4, "parts 1000000", "") ==
         "file has more than 2097152 chunks in the buffers of all ranks together with 4" + too_long);
   CHECK(refusal(4, "", loop(16385, "send input[r] to (r+1) % P")) ==
-        "file has more than 16384 steps on rank 0 with 4" + too_long);
-  CHECK(refusal(4, "parts 1000", loop(600, "send input[r*1000..r*1000+999] to (r+1) % P")) ==
-        "file has more than 1048576 chunks as operands of all ranks' steps together with 4" +
-            too_long);
+        "file has more than 16384 steps on rank 0, line 6, with 4" + too_long);
+  CHECK(
+      refusal(4, "parts 1000", loop(600, "send input[r*1000..r*1000+999] to (r+1) % P")) ==
+      "file has more than 1048576 chunks as operands of all ranks' steps together, line 6, with 4" +
+          too_long);
   CHECK(refusal(64, "lanes 65535", "") ==
         "file has more than 65536 lanes on all ranks together with 64" + too_long);
   CHECK(refusal(64, "lanes 1000", loop(1'000'000, "let x = i")) ==
         "file has more than 16777216 statements to run on all ranks together with 64" + too_long);
+  CHECK(refusal(1 << 20, "", "let h = host(r)") ==
+        "file:5: asks for the hosts of 1048576 ranks, which takes too long");
   // Just below: it is looked at, and found to be wrong.
   CHECK(refusal(2, "", loop(16384, "send input[r] to (r+1) % P")).find("wait cycle") !=
         std::string::npos);

@@ -90,6 +90,8 @@ TEST_CASE("scans with a rank too many or too few, or out of order, are rejected"
       chain(Collective::exclusive_scan, Order::received_first, true),
       "rank 2: output chunk 0 ends with {0 1 2} of chunk 0, expected each of the ranks 0 to 1 "
       "once of chunk 0"));
+  CHECK(found(chain(Collective::scan, Order::received_first, false),
+              "once of chunk 0; missing: rank 2"));
   CHECK(found(chain(Collective::scan, Order::local_first, true),
               "combines {2} of chunk 0 with {0 1} of chunk 0"));
 }
@@ -110,7 +112,7 @@ TEST_CASE("mutants of the ring are rejected") {
     }));
     CHECK(found(report,
                 "rank 2 lane 0 step 3 (reduce-scatter round 1): combines {1 2} of chunk 0 with "
-                "{2} of chunk 0"));
+                "{2} of chunk 0; counted twice: rank 2"));
     CHECK(found(report, "expected every rank once"));
   }
   SECTION("missing step") {
@@ -224,7 +226,8 @@ TEST_CASE("steps that make no sense are findings, not crashes") {
     return verify(listed(Collective::all_reduce, 1, {{step}, {}}));
   };
   CHECK(found(one(send(7, input(0))), "peer 7 is not one of 2 ranks"));
-  CHECK(found(one(send(0, input(0))), "exchanges a message with itself"));
+  CHECK(found(one(send(0, input(0))),
+              "rank 0 lane 0 step 0 (exchange round 1): exchanges a message with itself"));
   CHECK(found(one(send(1, input(4))), "input chunk 4 is outside the layout's 1 chunks"));
   CHECK(found(one(copy(input(0), input(0))), "writes the input buffer"));
   CHECK(found(one(reduce(scratch(0, 0), 0, output(0))), "has no operand"));

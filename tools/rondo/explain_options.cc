@@ -118,7 +118,11 @@ Explained explained_by(const ExplainArguments& arguments) {
            "either COLLECTIVE or --file FILE, e.g. rondo explain all_reduce");
   if (!arguments.file.empty()) {
     const Script script = read_script(arguments.file);
-    return {build_written(script, arguments.given), topology_of(script, arguments.given)};
+    const Topology topology = topology_of(script, arguments.given);
+    const Schedule schedule = build_written(script, arguments.given);
+    if (const std::string words = script.unprovable(topology, schedule.root); !words.empty())
+      reject(script.source() + " " + words, "fewer ranks, lanes, chunks or steps");
+    return {schedule, topology};
   }
   const Topology topology = topology_of(arguments.where, arguments.ranks);
   return {build_schedule(arguments.collective, arguments.algorithm, topology, arguments.root),

@@ -129,11 +129,22 @@ TEST_CASE("verify reads a schedule that a person wrote") {
   CHECK(run.status == 1);
   CHECK(
       run.says("rank 1: output chunk 0 ends with {0} of chunk 0, expected every rank once of "
-               "chunk 0\n"));
+               "chunk 0; missing: rank 1\n"));
   CHECK(run.says(": WRONG\n"));
   CHECK(run_rondo("verify --file -", "collective gossip\n")
             .says("standard input:1:12: expected a "
                   "collective"));
+}
+
+TEST_CASE("what takes too long to prove is not explained") {
+  const std::string wide =
+      "collective all_reduce\nranks 2\nlanes 65535\nrank r lane l\nsend input[0] to 1-r\n";
+  for (const char* command : {"verify --file -", "explain --file -", "explain --file - --html -"}) {
+    const Run run = run_rondo(command, wide);
+    INFO(run.output);
+    CHECK(run.status != 0);
+    CHECK(run.says("has more than 65536 lanes on all ranks together with 2 ranks"));
+  }
 }
 
 TEST_CASE("explain prints the textbook table") {
