@@ -384,12 +384,16 @@ def test_a_schedule_of_ones_own():
             equal(array, 3 * numpy.arange(1000.0) + 30)
         assert "own_ring" in worlds[0].describe("all_reduce", 1000, "float64"), "the choice"
 
-    def sends(chunk):
-        return schedule.Schedule("all_gather", lambda rank, ranks: [schedule.send(schedule.input[chunk], 0)],
-                                 ranks=2, name="wrong")
+    def sends(chunk, times=1):
+        steps = times * [schedule.send(schedule.input[chunk], 0)]
+        return schedule.Schedule("all_gather", lambda rank, ranks: steps, 2, "wrong", parts=times)
 
-    fails(sends(0).verify, "the schedule is wrong", code="invalid_argument")
-    fails(sends(7).verify, "schedule:9:14: expected a chunk, a number from 0 to 1, found 7")
+    fails(sends(0).verify, "text() is wrong for 2 ranks: rank 0 lane 0 step 0 (round 1, line 9): ",
+          code="invalid_argument")
+    fails(sends(7).verify, "text():9:14: expected a chunk, a number from 0 to 1, found 7")
+    fails(sends(slice(0, 1024), 1024).verify, "line 1035, with 2 ranks, which would take too long to prove")
+    numpy.testing.assert_raises_regex(TypeError, "rank 0 yields None", schedule.Schedule, "barrier",
+                                      lambda rank, ranks: None, 2, "wrong")
     fails(lambda: rondo.from_threads(2, schedules="/nowhere"), "the schedules /nowhere cannot be read")
 
 

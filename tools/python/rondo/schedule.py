@@ -19,6 +19,7 @@
     made.save("line.schedule")                  # for RONDO_SCHEDULES, or the schedules= of a world
 
 The text is explained in tools/examples/schedules/README.md. There, loops serve any number of ranks.
+Errors such as "text():12:20: expected a rank" name a line and a column of made.text().
 """
 
 from dataclasses import dataclass
@@ -104,6 +105,15 @@ def copy(chunk, into):
     return Step(f"copy {chunk} into {into}")
 
 
+def _checked(rank, steps):
+    """What a rank yields, as a list."""
+    steps = [steps] if steps is None else list(steps)
+    for each in steps:
+        if not isinstance(each, (Step, Label)):
+            raise TypeError(f"rank {rank} yields {each!r}. Try: what the functions of rondo.schedule return")
+    return steps
+
+
 class Schedule:
     """A collective of `ranks` ranks. `steps` takes a rank and their number, and yields steps and rounds.
 
@@ -112,7 +122,7 @@ class Schedule:
 
     def __init__(self, collective, steps, ranks, name, parts=1, root=0, depth=1):
         self.ranks = ranks
-        self.steps = [list(steps(rank, ranks)) for rank in range(ranks)]
+        self.steps = [_checked(rank, steps(rank, ranks)) for rank in range(ranks)]
         phases = dict.fromkeys(each.phase for of in self.steps for each in of
                                if isinstance(each, Label) and each.phase)
         self.header = [f"collective {collective}", f"algorithm {name}", f"ranks {ranks}", f"root {root}",
@@ -128,12 +138,9 @@ class Schedule:
             for each in steps:
                 if isinstance(each, Step):
                     lines.append("  " + each.words)
-                elif isinstance(each, Label):
+                else:
                     phase = f'phase "{each.phase}" ' if each.phase else ""
                     lines.append(f" {phase}round {each.number}")
-                else:
-                    raise TypeError(f"rank {rank} yields {each!r}. Try: what the functions of rondo.schedule "
-                                    "return")
         return "\n".join(lines) + "\n"
 
     def verify(self):

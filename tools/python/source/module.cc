@@ -9,8 +9,7 @@
 #include <string>
 #include <utility>
 
-#include "core/schedule/text.h"
-#include "core/schedule/verify.h"
+#include "core/schedule/script.h"
 #include "rondo/memory.h"
 #include "tools/python/source/documents.h"
 #include "tools/python/source/interrupt.h"
@@ -244,11 +243,9 @@ py::bytes make_unique_id() {
 
 void verify_schedule(const std::string& text) {
   const Unlocked unlocked;
-  const rondo::Report report = verify(rondo::parse_schedule(text));
-  if (report.ok()) return;
-  std::string all;
-  for (const std::string& finding : report.findings) all += (all.empty() ? "" : "\n") + finding;
-  throw rondo::Error(rondo::ErrorCode::invalid_argument, "the schedule is wrong: " + all);
+  const rondo::Script script = rondo::parse_script(text, "text()");
+  const rondo::Topology topology{.ranks = script.only_ranks()};
+  script.build_right(topology, script.only_root(topology));
 }
 
 void define_meetings(py::module_& module) {
