@@ -121,8 +121,9 @@ class WritingPages(unittest.TestCase):
         many = folder / "many.txt"
         many.write_text("collective broadcast\nranks 2\nparts 9000\n")
         self.refused(["9000 chunks on 2 ranks", "16384"], "--file", many, "--html", folder / "x")
-        steps = "".join(f"copy input[{i % 50}] into scratch{i}[{i % 50}]\n" for i in range(40000))
-        many.write_text(f"collective broadcast\nranks 2\nparts 50\nrank 0\n{steps}")
+        steps = [f"copy input[{i % 50}] into scratch{i}[{i % 50}]\n" for i in range(16000)]
+        many.write_text("collective broadcast\nranks 2\nparts 50\n"
+                        f"rank 0\n{''.join(steps)}rank 1\n{''.join(reversed(steps))}")
         self.refused(["the page would have", "at most 400"], "--file", many, "--html", folder / "x")
 
     def test_own_schedules_get_no_table_row_by_their_name(self):
