@@ -167,7 +167,6 @@ Contribution ContributionDomain::peek(int rank, const Chunk& chunk) {
 
 void ContributionDomain::check_lanes() {
   if (!lanes_apart_ || !may_alias(header_.collective)) return;
-  const Op nowhere{};
   for (int rank = 0; rank < header_.ranks; ++rank) {
     const Memory& own = memory(rank);
     for (int i = 0; i < own.outputs.count; ++i) {
@@ -175,7 +174,7 @@ void ContributionDomain::check_lanes() {
       const std::int32_t reader = own.reader[static_cast<std::size_t>(chunk)];
       const std::int32_t writer = own.output[static_cast<std::size_t>(i)].lane;
       if (reader >= 0 && writer >= 0 && reader != writer)
-        complain_({rank, writer, 0, &nowhere},
+        complain_({.rank = rank, .lane = writer},
                   "writes output chunk " + std::to_string(chunk) +
                       ", whose input another lane reads: wrong when in place");
     }

@@ -66,7 +66,7 @@ class Reader {
       in_rank(line, begin, word);
     else if (in_section() && is_header_word(word))
       line.fail_at(begin, "expected '" + std::string(word) + "' before the first 'rank'");
-    else if (in_section() || !read_header(line, word, *script_))
+    else if (in_section() || !read_header(line, begin, word, *script_))
       line.fail_at(begin,
                    in_section()
                        ? "expected send, receive, receive_reduce, reduce, copy, phase, round, "

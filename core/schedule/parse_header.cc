@@ -73,17 +73,17 @@ WrittenNumber read_number(TextLine& line, const std::string& expected, Formula::
   return {0, static_cast<std::int32_t>(script.formulas.size() - 1), line.line(), column};
 }
 
-bool read_header(TextLine& line, std::string_view word, ParsedScript& script) {
+bool read_header(TextLine& line, std::size_t begin, std::string_view word, ParsedScript& script) {
   const auto number = [&](const std::string& expected) {
     return read_number(line, expected, known_names(), script);
   };
-  const std::size_t begin = line.mark();
   if (!is_header_word(word)) return false;
   if (!script.header.insert(std::string(word)).second)
     line.fail_at(begin, "'" + std::string(word) + "' stands twice");
   if (word == "collective") {
+    const std::size_t name = line.mark();
     const std::optional<Collective> known = parse_collective(line.name("a collective"));
-    if (!known) line.fail_at(begin, "expected a collective (" + known_collectives() + ")");
+    if (!known) line.fail_at(name, "expected a collective (" + known_collectives() + ")");
     script.collective = *known;
   } else if (word == "algorithm") {
     script.algorithm = line.name("a name");

@@ -20,7 +20,7 @@ WrittenNumber read_number(TextLine& line, const std::string& expected, Formula::
 /// A word that a header's line begins with.
 bool is_header_word(std::string_view word);
 
-/// The rest of a header's line that begins with `word`. False where no such line does.
-bool read_header(TextLine& line, std::string_view word, ParsedScript& script);
+/// The rest of a header's line that begins at `begin` with `word`. False where no such line does.
+bool read_header(TextLine& line, std::size_t begin, std::string_view word, ParsedScript& script);
 
 }  // namespace rondo

@@ -31,7 +31,12 @@ class Findings {
   }
   void add(const Site& site, const std::string& sentence) {
     if (is_full()) return;
-    add(step_text(header_, line_of_, site.rank, site.lane, site.index, *site.op) + sentence);
+    const std::string lane =
+        "rank " + std::to_string(site.rank) + " lane " + std::to_string(site.lane) + ": ";
+    add((site.op == nullptr
+             ? lane
+             : step_text(header_, line_of_, site.rank, site.lane, site.index, *site.op)) +
+        sentence);
   }
 
  private:

@@ -237,7 +237,7 @@ TEST_CASE("errors name the place, and the values that led there") {
   CHECK(error_of(head + "let x = 5 % (r-3)").find("% needs a positive number behind it, not -3") !=
         std::string::npos);
   CHECK(error_of("collective reduce\nranks any\nranks 2") ==
-        "file:3:7: 'ranks' stands twice, found '2'");
+        "file:3:1: 'ranks' stands twice, found 'ranks'");
   CHECK(error_of("collective reduce\nsizes 1M..4K") ==
         "file:2:11: expected at least as many bytes as before, found '4K'");
   CHECK(error_of("collective reduce\nranks 4..2") ==

@@ -70,6 +70,20 @@ class ContributionAlgebra {
     return words;
   }
 
+  /** "; missing: ranks 2, 4". */
+  missing(value, wanted) {
+    if (value.fault || value.chunk !== wanted.chunk) return "";
+    const all = Array.from({ length: wanted.ranks }, (_, i) => wanted.first + i);
+    return ranksSaid("missing", all.filter((rank) => ((value.set >> BigInt(rank)) & 1n) === 0n));
+  }
+
+  /** "; counted twice: rank 0", of what is combined. */
+  twice(operands) {
+    if (this.token || operands.some(({ chunk }) => chunk !== operands[0].chunk)) return "";
+    const all = operands.flatMap(({ set }) => ranksOf(set)).sort((a, b) => a - b);
+    return ranksSaid("counted twice", all.filter((rank, i) => rank === all[i + 1]));
+  }
+
   expectationText(wanted) {
     const last = wanted.first + wanted.ranks - 1;
     const some = wanted.ranks === 1 ? `{${last}}` : `each of the ranks ${wanted.first} to ${last} once`;
@@ -85,6 +99,17 @@ function ranksOf(set) {
     if (rest & 1n) ranks.push(rank);
   }
   return ranks;
+}
+
+/** "; missing: ranks 0, 2-4"; "" where there are none. */
+function ranksSaid(what, ranks) {
+  const runs = [];
+  for (const rank of ranks) {
+    if (runs.at(-1)?.at(-1) === rank - 1) runs.at(-1).push(rank);
+    else runs.push([rank]);
+  }
+  const words = runs.map((run) => (run.length < 3 ? run.join(", ") : `${run[0]}-${run.at(-1)}`));
+  return ranks.length > 0 ? `; ${what}: ${ranks.length > 1 ? "ranks" : "rank"} ${words.join(", ")}` : "";
 }
 
 const countBits = (set) => ranksOf(set).length;

@@ -181,7 +181,8 @@ class Memory {
       const column = operands.map((operand) => operand[i]);
       const value = this.algebra.combine(column);
       if (value.fault && column.every((operand) => !operand.fault))
-        this.complain(site, `combines ${column.map((each) => this.algebra.text(each)).join(" with ")}`);
+        this.complain(site, `combines ${column.map((each) => this.algebra.text(each)).join(" with ")}` +
+          this.algebra.twice(column));
       return value;
     });
   }
@@ -207,7 +208,7 @@ class Memory {
       for (const [chunk, reader] of readers) {
         const writer = this.cells[rank].get(chunk)?.lane;
         if (writer !== undefined && writer !== reader)
-          this.complain(null, `rank ${rank}: lane ${writer} writes output chunk ${chunk}, whose ` +
+          this.complain(null, `rank ${rank} lane ${writer}: writes output chunk ${chunk}, whose ` +
             "input another lane reads: wrong when in place");
       }
     });

@@ -184,7 +184,7 @@ class Machine {
 /** A step that no machine can run. */
 class ScheduleError extends Error {
   constructor(cursor, what, schedule) {
-    super(`rank ${cursor.rank}: lane ${cursor.lane} step ${cursor.next} ` +
+    super(`rank ${cursor.rank} lane ${cursor.lane} step ${cursor.next} ` +
       `(${labelText(schedule, cursor.op.phase, cursor.op.round)}): ${what}`);
   }
 }

@@ -3,11 +3,7 @@
 
 /** Says where a text is wrong. Lines and columns count from 1. */
 class TextError extends Error {
-  constructor(line, column, what, rest) {
-    const found = rest === "" ? "the end of the line" : `'${rest.split(/[ \t\r]/)[0]}'`;
-    super(`line ${line}, column ${column}: ${what}, found ${found}`);
-    this.line = line;
-  }
+  constructor(line, column, what) { super(`line ${line}, column ${column}: ${what}`); }
 }
 
 /** One line, read from left to right. */
@@ -30,7 +26,9 @@ class Line {
   mark() { this.skip(); return this.at; }
   atEnd() { return this.mark() === this.text.length; }
   fail(what, at = this.at) {
-    throw new TextError(this.number, at + 1, what, this.text.slice(at));
+    const rest = this.text.slice(at);
+    const found = rest === "" ? "the end of the line" : `'${rest.split(/[ \t\r]/)[0]}'`;
+    throw new TextError(this.number, at + 1, `${what}, found ${found}`);
   }
   match(pattern) {
     this.skip();
@@ -57,10 +55,17 @@ class Line {
   sign(wanted) { if (!this.take(wanted)) this.fail(`expected '${wanted}'`); }
   integer(expected, least, most) {
     const begin = this.mark();
-    const found = this.match(/\d+/y);
-    const value = found ? Number(found[0]) : NaN;
+    const value = Number(this.match(/\d+/y)?.[0] ?? NaN);
     if (value >= least && value <= most) return value;
     return this.fail(`expected ${expected}, a number from ${least} to ${most}`, begin);
+  }
+  /** Where `rondo verify` takes a formula, too. */
+  value(expected, least, most) {
+    const begin = this.mark();
+    const value = Number((this.match(/\d+/y) ?? this.fail(`expected ${expected}`))[0]);
+    if (value >= least && value <= most) return value;
+    throw new TextError(this.number, begin + 1,
+      `expected ${expected}, a number from ${least} to ${most}, found ${value}`);
   }
   name(expected) {
     const quotes = this.take('"');
@@ -85,6 +90,8 @@ const headerNumbers = {
   parts: ["the parts of a block", 1, 1 << 20],
 };
 
+const headerWords = ["collective", "algorithm", "phases", ...Object.keys(headerNumbers)];
+
 class ScheduleReader {
   constructor() {
     this.header = { algorithm: "", root: 0, lanes: 1, depth: 1, parts: 1, phases: [] };
@@ -107,8 +114,12 @@ class ScheduleReader {
     const begin = line.mark();
     const word = line.word("a word such as 'collective', 'rank' or 'send'");
     if (word === "rank") this.rank(line, begin);
+    else if (this.schedule === null && [...stepWords, "phase", "round"].includes(word))
+      line.fail("expected 'rank' before the first step", begin);
     else if (word === "phase" || word === "round") this.label(line, word === "phase");
     else if (stepWords.includes(word)) this.add(line, word);
+    else if (this.schedule !== null && headerWords.includes(word))
+      line.fail(`expected '${word}' before the first 'rank'`, begin);
     else if (this.schedule !== null)
       line.fail("expected send, receive, receive_reduce, reduce, copy, phase, round or rank", begin);
     else if (!this.headerLine(line, word, begin))
@@ -132,7 +143,8 @@ class ScheduleReader {
     } else if (word === "phases") {
       while (!line.atEnd()) header.phases.push(line.name("a phase's name"));
     } else if (Object.hasOwn(headerNumbers, word)) {
-      header[word] = line.integer(...headerNumbers[word]);
+      header[word] = word === "ranks" ? line.integer(...headerNumbers[word])
+        : line.value(...headerNumbers[word]);
     } else {
       return false;
     }
@@ -168,8 +180,8 @@ class ScheduleReader {
     if (this.schedule === null) this.openHeader(line, statementBegin);
     const begin = line.mark();
     const { ranks, lanes } = this.schedule;
-    const rank = line.integer("a rank", 0, ranks - 1);
-    const lane = line.takeWord("lane") ? line.integer("a lane", 0, lanes - 1) : 0;
+    const rank = line.value("a rank", 0, ranks - 1);
+    const lane = line.takeWord("lane") ? line.value("a lane", 0, lanes - 1) : 0;
     this.section = rank * lanes + lane;
     if (this.opened.has(this.section))
       line.fail("this rank and lane have a section already", begin);
@@ -185,11 +197,10 @@ class ScheduleReader {
       this.phase = found;
       line.keyword("round");
     }
-    this.round = line.integer("a round", 1, 1 << 30) - 1;
+    this.round = line.value("a round", 1, 1 << 30) - 1;
   }
 
   add(line, word) {
-    if (this.schedule === null) line.fail("expected 'rank' before the first step", 0);
     const step = { kind: word, order: "received", phase: this.phase, round: this.round, operands: 1,
       peer: -1, from: null, into: null };
     if (word === "send") {
@@ -225,7 +236,7 @@ class ScheduleReader {
     step.peer = this.peer(line);
   }
 
-  peer(line) { return line.integer("a rank", 0, this.schedule.ranks - 1); }
+  peer(line) { return line.value("a rank", 0, this.schedule.ranks - 1); }
 
   /** `counted` gets the number of scratch slots, where a range of them may stand. */
   chunk(line, counted = null) {
@@ -241,8 +252,8 @@ class ScheduleReader {
     }
     const { chunks } = this.schedule;
     line.sign("[");
-    const first = line.integer("a chunk", 0, chunks - 1);
-    const last = line.take("..") ? line.integer("the last chunk", 0, chunks - 1) : first;
+    const first = line.value("a chunk", 0, chunks - 1);
+    const last = line.take("..") ? line.value("the last chunk", 0, chunks - 1) : first;
     line.sign("]");
     return { buffer, slot, first, count: ((last - first + chunks) % chunks) + 1 };
   }

@@ -95,7 +95,7 @@ function* outputFindings(schedule, memory) {
       const value = memory.output(rank, chunk);
       if (wanted === null || memory.algebra.satisfies(value, wanted)) continue;
       yield `rank ${rank}: output chunk ${chunk} ends with ${memory.algebra.text(value)}, ` +
-        `expected ${memory.algebra.expectationText(wanted)}`;
+        `expected ${memory.algebra.expectationText(wanted)}${memory.algebra.missing(value, wanted)}`;
     }
   }
 }
