@@ -115,6 +115,21 @@ std::string predictions(const Call& call, const PreparedCall& prepared, const Fa
                 "calibrate.\n");
 }
 
+/// Why a schedule that a user wrote does not carry the call, though it was given.
+std::string unused_text(const Script& script, const Call& call, std::size_t bytes,
+                        const Facts& facts, const AlgorithmSelection& selection) {
+  const std::string& source = script.source();
+  if (script.collective() != call.collective)
+    return source + " is for calls of " + std::string(name(script.collective()));
+  if (!selection.allows(call.collective, script.algorithm()))
+    return source + " is left out by RONDO_ALGORITHM";
+  if (const std::string unfit = script.unfit(facts.around); !unfit.empty()) return unfit;
+  if (const std::string order = rank_order_words(call); !order.empty())
+    return source + ": the call is " + order;
+  if (!script.for_bytes(bytes)) return source + " is for calls of other sizes";
+  return source + ": a file before it serves the call";
+}
+
 /// A single rank sends nothing, so the table's algorithm for it means nothing.
 std::string report_alone(const Call& call, const Facts& facts) {
   return std::string(name(call.collective)) +
@@ -143,6 +158,9 @@ std::string report(const Call& call, const Facts& facts, const AlgorithmSelectio
   text += item("path", prepared->shared ? direct_text(*prepared)
                                         : no_direct_text(facts, call, choice, selection));
   text += item("why", choice.reason);
+  for (const Script& script : selection.written())
+    if (script != choice.algorithm.written)
+      text += item("not used", unused_text(script, call, bytes, facts, selection));
   const std::string lanes =
       std::to_string(schedule.lanes) + (schedule.lanes == 1 ? " lane" : " lanes");
   text += item("messages", schedule.algorithm + ", " + lanes + ", " +
