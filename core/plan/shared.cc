@@ -181,7 +181,13 @@ std::shared_ptr<SharedCall> prepare_shared(const SharedChoice& choice, const Cal
     return part_of(std::move(plan), call, counts, plans.ranks());
   };
   const auto ordinary = plans.of(choice.algorithm, {.places = choice.places});
-  if (!ordinary) return nullptr;
+  if (!ordinary) {
+    const bool in_windows = choice.places == Places::copies &&
+                            call.collective == Collective::all_reduce &&
+                            call.count * element_bytes(call) >= least_window_bytes;
+    return in_windows ? prepare_shared({choice.algorithm, Places::buffers}, call, plans, counts)
+                      : nullptr;
+  }
   auto shared = std::make_shared<SharedCall>();
   shared->places = choice.places;
   shared->ordinary = part(ordinary);

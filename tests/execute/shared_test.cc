@@ -109,6 +109,15 @@ TEST_CASE("between two ranks a written schedule of two stages goes by messages")
   CHECK(written("two_shot", 2).of("", {.places = Places::buffers}) != nullptr);
   CHECK(written("two_shot", 3).of("", copies) != nullptr);
   CHECK(written("one_shot", 2).of("", copies) != nullptr);
+  const auto shared = [&](std::size_t count) {
+    SharedPlans plans = written("two_shot", 2);
+    return prepare_shared(
+        {"two_shot", Places::copies},
+        {.count = count, .collective = Collective::all_reduce, .type = DataType::float32}, plans);
+  };
+  CHECK(shared(1000) == nullptr);
+  REQUIRE(shared(1024) != nullptr);
+  CHECK(shared(1024)->places == Places::buffers);  // but in windows
 }
 
 TEST_CASE("a barrier in shared memory waits for everybody") {
