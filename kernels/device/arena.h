@@ -21,6 +21,9 @@ namespace rondo::device {
 using Packet = WordPair;
 inline constexpr std::size_t packet_payload = 8;
 
+/// What threads load and store as a whole.
+inline constexpr std::size_t vector_bytes = 16;
+
 /// A flag or a counter that one rank writes and another one watches.
 struct alignas(128) Word {
   std::uint64_t value = 0;

@@ -11,8 +11,6 @@
 namespace rondo::device {
 namespace {
 
-constexpr std::size_t vector_bytes = 16;
-
 /// With fewer bytes than this, another stripe costs more in flags than its bandwidth gains.
 constexpr std::size_t least_stripe_bytes = 4096;
 
@@ -68,9 +66,9 @@ void cut(const SizeRequest& request, std::size_t largest, Sizes& sizes) {
            "make frame_bytes, packets or the scratch memory larger, or choose another algorithm");
   }
   const std::size_t share = rounded_up((largest + sizes.stripes - 1) / sizes.stripes, vector_bytes);
-  const std::size_t slice = std::max(vector_bytes, std::min(most, share));
-  sizes.slice = slice / sizes.element_bytes;
-  sizes.passes = (largest + slice * sizes.stripes - 1) / (slice * sizes.stripes);
+  sizes.passes = (share + most - 1) / most;
+  const std::size_t even = sizes.passes == 0 ? 0 : (share + sizes.passes - 1) / sizes.passes;
+  sizes.slice = std::max(vector_bytes, rounded_up(even, vector_bytes)) / sizes.element_bytes;
   if (request.schedule.collective == Collective::barrier) sizes.passes = 1;
 }
 

@@ -36,7 +36,7 @@ RONDO_DEVICE inline Recipe recipe_of(const LaneView& view, const DeviceOp& op) {
 /// Runs `run(recipe, op, pass)` for every op of every pass, until one says false.
 template <class Run>
 RONDO_DEVICE inline bool run_ops(const LaneView& view, const Run& run) {
-  for (std::uint64_t pass = 0; pass < view.sizes.passes; ++pass) {
+  for (std::uint64_t pass = 0; pass < view.passes; ++pass) {
     for (std::uint32_t i = 0; i < view.entry.ops; ++i) {
       const DeviceOp& op = view.op(i);
       if (!run(recipe_of(view, op), op, pass)) return false;
@@ -72,9 +72,9 @@ RONDO_DEVICE inline void count_messages(Team& team, const LaneView& view) {
   const ChannelEntry* channels = channels_of(view);
   for (std::uint32_t i = team.lane(); i < view.entry.channels; i += team.lanes()) {
     Counters& counters = view.counters(channels[i].peer);
-    store_plain(&counters.sent, load_plain(&counters.sent) + view.sizes.passes * channels[i].sent);
+    store_plain(&counters.sent, load_plain(&counters.sent) + view.passes * channels[i].sent);
     store_plain(&counters.received,
-                load_plain(&counters.received) + view.sizes.passes * channels[i].received);
+                load_plain(&counters.received) + view.passes * channels[i].received);
   }
 }
 
@@ -116,7 +116,7 @@ RONDO_DEVICE inline bool run_lane_until_taken(Team& team, const RankContext& con
     const std::uint64_t* credit = view.to(peer).credit;
     // Acquire: pairs with the release of credits.
     taken = wait_until(*view.context.control,
-                       view.waiting_for(Awaited::credit, peer, DeviceOp{}, view.sizes.passes, sent),
+                       view.waiting_for(Awaited::credit, peer, DeviceOp{}, view.passes, sent),
                        [&] { return load_acquire(credit) >= sent; }) &&
             taken;
   }

@@ -37,6 +37,8 @@ class LaneView {
         lane(number / sizes.stripes),
         stripe(number % sizes.stripes),
         team(number),
+        shorter(sizes.shorter(stripe)),
+        passes(sizes.passes + (shorter > 0 ? 1 : 0)),
         entry(array<LaneEntry>(program.lane_entries)[lane]) {}
 
   template <class T>
@@ -59,9 +61,15 @@ class LaneView {
     const std::uint32_t chunk = first + piece;
     return chunk < program.chunks ? chunk : chunk - program.chunks;
   }
-  /// Elements of a chunk that come before this stripe's slice of this pass.
+  /// Elements of this stripe's part of a chunk that come before its slice of this pass.
+  RONDO_DEVICE std::uint64_t moved(std::uint64_t pass) const {
+    return pass == 0       ? 0
+           : pass < passes ? pass * sizes.slice - shorter
+                           : sizes.passes * sizes.slice;
+  }
+  /// The same, of the whole chunk.
   RONDO_DEVICE std::uint64_t skipped(std::uint64_t pass) const {
-    return (pass * sizes.stripes + stripe) * sizes.slice;
+    return stripe * sizes.passes * sizes.slice + moved(pass);
   }
   RONDO_DEVICE std::uint64_t elements(const DeviceOp& op, std::uint32_t piece,
                                       std::uint64_t pass) const {
@@ -69,7 +77,8 @@ class LaneView {
     const std::uint64_t size = sizes.offset(chunk + 1) - sizes.offset(chunk);
     const std::uint64_t before = skipped(pass);
     if (size <= before) return 0;
-    return size - before < sizes.slice ? size - before : sizes.slice;
+    const std::uint64_t most = moved(pass + 1) - moved(pass);
+    return size - before < most ? size - before : most;
   }
   RONDO_DEVICE std::uint64_t slice_bytes() const { return sizes.slice * sizes.element_bytes; }
 
@@ -130,6 +139,8 @@ class LaneView {
   std::uint32_t lane;
   std::uint32_t stripe;
   std::uint32_t team;
+  std::uint64_t shorter;  ///< as Sizes::shorter() says
+  std::uint64_t passes;   ///< of this stripe
   const LaneEntry& entry;
 
  private:

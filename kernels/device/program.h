@@ -6,8 +6,15 @@
 //
 // Sizes: what a call adds to it. They are a kernel's arguments, so a captured graph keeps them.
 //
-// Passes: stripe s moves slices p * stripes + s of every chunk in pass p. Every op of every pass
-// moves a message, even an empty one. So the number of a message follows from pass and op alone.
+// Passes: a stripe has a part of every chunk, in one piece, and moves a slice of it in each pass:
+//
+//   stripe 0      |-------|-------|-------|         of 4 stripes, 3 passes
+//   stripe 1      |-----|-------|-------|-|         the first slice is shorter, and there is one more
+//   stripe 2      |---|-------|-------|---|
+//
+// So stripes are out of step: while the teams of some read memory, those of others use the links. Every
+// op of every pass moves a message, even an empty one. So the number of a message follows from pass
+// and op alone.
 #pragma once
 
 #include "core/schedule/parts.h"
@@ -108,8 +115,8 @@ struct Sizes {
   Recipe recipe{};
   Protocol protocol = Protocol::bulk;
   std::uint8_t element_bytes = 1;
-  std::uint32_t stripes = 1;  ///< in use by this call, of each lane
-  std::uint64_t passes = 0;
+  std::uint32_t stripes = 1;      ///< in use by this call, of each lane
+  std::uint64_t passes = 0;       ///< of whole slices
   std::uint64_t slice = 0;        ///< elements of a chunk that a stripe moves in a pass, at most
   std::uint64_t count = 0;        ///< elements of a block
   Parts parts{};                  ///< of a block
@@ -117,6 +124,11 @@ struct Sizes {
   std::uint64_t output_begin = 0;
   ArenaShape arena{};
 
+  /// Elements by which the first slice of a stripe is shorter. Slices begin at whole vectors.
+  constexpr std::uint64_t shorter(std::uint32_t stripe) const {
+    const std::uint64_t vector = vector_bytes / element_bytes;
+    return passes < 2 ? 0 : slice * stripe / stripes / vector * vector;
+  }
   /// First element of `chunk`; after the last one, the end of the index space.
   constexpr std::uint64_t offset(std::uint32_t chunk) const {
     const std::uint32_t block = chunk / parts.parts;

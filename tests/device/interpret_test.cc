@@ -2,6 +2,9 @@
 // number of ranks, size, type, operator and protocol.
 #include "kernels/device/interpret.h"
 
+#include <algorithm>
+#include <functional>
+
 #include "algorithms/table.h"
 #include "tests/catch.h"
 #include "tests/device/programs.h"
@@ -69,6 +72,33 @@ TEST_CASE("the device interpreter equals the reference: every type and operator"
     ProgramRunner runner(*find_algorithm(Collective::all_reduce, algorithm), 3, 0);
     for (turn = 0; turn < 5; ++turn)
       check_types(runner, *find_algorithm(Collective::all_reduce, algorithm), turn);
+  }
+}
+
+TEST_CASE("the slices of all stripes are a whole chunk, and no two stripes begin alike") {
+  const Lowered lowered(*find_algorithm(Collective::all_reduce, "two_shot"), 2, 0);
+  ArenaShape arena = small_arena(lowered);
+  arena.stripes = 8;
+  for (const DataType type : {DataType::int8, DataType::float32, DataType::float64}) {
+    for (const std::size_t count : {1, 37, 5003, 70'001, 300'000}) {
+      const Prepared part =
+          lowered.prepare(0, count, type, ReduceOperator::sum, Protocol::bulk, arena);
+      const RankContext context{.program = part.program.data(), .sizes = part.sizes};
+      std::vector<int> moved(part.sizes.offset(1));
+      std::vector<std::uint64_t> first;
+      for (std::uint32_t team = 0; team < part.teams(); ++team) {
+        const LaneView view(context, team);
+        for (std::uint64_t pass = 0; pass < view.passes; ++pass) {
+          const std::uint64_t slice = view.elements({.extent_count = 1}, 0, pass);
+          REQUIRE(slice <= part.sizes.slice);
+          for (std::uint64_t i = 0; i < slice; ++i) ++moved[view.skipped(pass) + i];
+          if (pass == 0) first.push_back(view.moved(1));
+        }
+      }
+      CHECK(std::ranges::count(moved, 1) == std::ssize(moved));
+      if (part.sizes.passes < 2) continue;
+      CHECK(std::ranges::adjacent_find(first, std::ranges::less_equal{}) == first.end());
+    }
   }
 }
 
