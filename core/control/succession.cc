@@ -135,8 +135,8 @@ std::optional<Succession::Found> Succession::find() {
     if (standing.presence == Presence::unknown) silent_hosts.insert(host);
   }
   std::string why = silent.empty() ? "" : ": " + rank_list(silent) + " did not answer";
-  if (std::ranges::all_of(standbys_, &std::string::empty, &Standby::address))
-    why = ": the ranks met at an address that leads to another machine on each host";
+  if (silent.empty() && std::ranges::any_of(standbys_, &std::string::empty, &Standby::address))
+    why = ": the ranks of several hosts had met at an address that leads each host to itself";
   throw Error(ErrorCode::bootstrap, "no rank took over from the process that served the job" + why,
               {.rank = rank_, .remedy = "start the job anew"});
 }

@@ -296,6 +296,29 @@ TEST_CASE("when rank 0 has ended in order another rank serves, and finds who die
           ended(rank - 1, 1) + "\n" + ended(rank == 3 ? 0 : 1, 2) + ", two go on");
 }
 
+TEST_CASE("where an address leads each host to itself no rank can take over, and it is said why") {
+  const int port = free_port();
+  std::vector<Child> children = start_ranks(2, [=](int rank) -> std::string {
+    HostInfo host = child_host();
+    host.host = "host " + std::to_string(rank);
+    const auto control = meet({.address = "127.0.0.1", .port = static_cast<std::uint16_t>(port)},
+                              rank, 2, rank == 0, host, long_enough);
+    const auto channel = control->open(0, everyone(2));
+    channel->exchange("");
+    if (rank == 0) ::kill(::getpid(), SIGKILL);
+    eventually([&] { return channel->failed(); });
+    try {
+      channel->exchange_living("", long_enough);
+    } catch (const Error& error) {
+      return error.what();
+    }
+    return "it went on";
+  });
+  CHECK(says(children[1].report(),
+             "no rank took over from the process that served the job: the ranks of several hosts "
+             "had met at an address that leads each host to itself"));
+}
+
 TEST_CASE("ranks that wait after the service has gone know which ranks left before") {
   const int port = free_port();
   const Gate gone;
