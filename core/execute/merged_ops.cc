@@ -128,8 +128,10 @@ std::byte* MergedRun::place_of_input(std::int32_t rank) const {
 void MergedRun::lay_out_shown() {
   sources_.clear();
   for (const SharedCall::ShownOp& op : call_->ops) {
-    for (const SharedCall::ShownOp::Source& source : op.sources)
-      sources_.push_back(shown_by(source.rank) + source.bytes);
+    for (const SharedCall::ShownOp::Source& source : op.sources) {
+      const bool made = source.rank == SharedCall::ShownOp::Source::own_output;
+      sources_.push_back((made ? operation_->output : shown_by(source.rank)) + source.bytes);
+    }
     if (op.sources.size() > 1) prepare_to_combine();
   }
 }

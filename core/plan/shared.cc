@@ -137,9 +137,11 @@ std::vector<SharedCall::ShownOp> shown_ops(const SharedPart& part, int rank) {
         .output = (part.begin(op.into) - part.output(rank).begin) * part.element_bytes,
         .count = part.elements(op.extent)};
     for (const Operand& operand : part.program().operands_of(op)) {
+      const bool own = operand.chunk.buffer == Buffer::output;  // a peer's is of a stage before
       const std::int32_t of = operand.is_local() ? rank : operand.peer;
-      made.sources.push_back(
-          {of, (part.begin(operand.chunk) - part.input(of).begin) * part.element_bytes});
+      const std::size_t begin = (own ? part.output(of) : part.input(of)).begin;
+      made.sources.push_back({own ? SharedCall::ShownOp::Source::own_output : of,
+                              (part.begin(operand.chunk) - begin) * part.element_bytes});
     }
     shown.push_back(std::move(made));
   }

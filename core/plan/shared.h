@@ -150,8 +150,9 @@ struct SharedCall {
   /// left to compute when latency decides.
   struct ShownOp {
     struct Source {
+      static constexpr std::int32_t own_output = -1;  ///< what an op before has made
       std::int32_t rank = 0;
-      std::size_t bytes = 0;  ///< from what that rank shows
+      std::size_t bytes = 0;  ///< from what that rank shows, or the caller's output
     };
     std::size_t output = 0;  ///< bytes from the caller's output
     std::size_t count = 0;   ///< elements

@@ -137,6 +137,66 @@ TEST_CASE("a schedule of one or two stages is merged where ranks share memory") 
              });
 }
 
+/// Ops of one stage that go on with what the op before has made in the output.
+const std::string chain_to_root = R"(
+collective reduce
+algorithm link_by_link
+ranks any
+root any
+rank r
+  if r == root
+    copy input[0] into output[0]
+    for i in 1..P-1
+      receive_reduce output[0] then from (r+i) % P into output[0]
+    end
+  else
+    send input[0] to root
+  end
+)";
+const std::string chain_of_blocks = R"(
+collective reduce_scatter
+algorithm link_by_link
+ranks any
+rank r
+  for i in 1..P-1
+    send input[(r+i) % P] to (r+i) % P
+  end
+  receive_reduce input[r] then from (r-1) % P into output[r]
+  for i in 2..P-1
+    receive_reduce output[r] then from (r-i) % P into output[r]
+  end
+)";
+const std::string chain_of_prefixes = R"(
+collective scan
+algorithm link_by_link
+ranks any
+rank r
+  for i in r+1..P-1
+    send input[0] to i
+  end
+  if r == 0
+    copy input[0] into output[0]
+  else
+    receive_reduce from r-1 then input[0] into output[0]
+    for i in 2..r
+      receive_reduce from r-i then output[0] into output[0]
+    end
+  end
+)";
+
+TEST_CASE("a schedule of one stage may go on with its own output where ranks share memory") {
+  const std::pair<Collective, const std::string&> chains[] = {
+      {Collective::reduce, chain_to_root},
+      {Collective::reduce_scatter, chain_of_blocks},
+      {Collective::scan, chain_of_prefixes}};
+  for (const auto& [collective, text] : chains) {
+    const File file("chain.schedule", text);
+    for (const std::string transport : {"local", "shm"})
+      for (const int ranks : cells<int>({2, 3, 4}, {3}))
+        run_with(file.path(), "link_by_link", collective, ranks, transport);
+  }
+}
+
 /// It keeps partial sums in scratch, which calls in shared memory have none of.
 const std::string in_scratch = R"(
 collective reduce_scatter
