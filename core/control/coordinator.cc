@@ -105,6 +105,7 @@ void Coordinator::on(int from, const Open& message) {
   const int self = member_of(group, from);
   if (self < 0) return;
   group.is_from_before = group.is_from_before || message.again != 0;
+  group.was_lost = group.was_lost || message.again == 1;
   Member& own = group.members[static_cast<std::size_t>(self)];
   if (!own.opened && !own.late) own.left = false;  // it has not left, but only comes now
   own.opened = true;
@@ -154,7 +155,7 @@ void Coordinator::on(int from, const Told&) {
 
 /// Ranks that told this coordinator all they know, and not of this communicator, had left it before.
 void Coordinator::note_absent_from_before(Group& group) {
-  if (!group.is_from_before) return;
+  if (!group.was_lost) return;
   for (Member& member : group.members)
     if (!member.opened && told_[static_cast<std::size_t>(member.world_rank)]) member.left = true;
 }

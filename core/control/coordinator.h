@@ -48,6 +48,7 @@ class Coordinator {
     bool compares = false;    ///< waits for Alike
     std::uint64_t asked = 0;  ///< the call that it was asked about, and has not answered; 0: none
     std::optional<Blob> blob{};  ///< its part of an exchange that is not complete
+    std::uint64_t of_all = 0;    ///< the newest exchange of all that it took part in
     std::string noted{};         ///< the last note sent to it
   };
   struct Diagnosis {
@@ -64,6 +65,7 @@ class Coordinator {
   struct Group {
     std::uint64_t number = 0;     ///< of its communicator
     bool is_from_before = false;  ///< it was made under another coordinator
+    bool was_lost = false;        ///< which did not say who had left
     std::vector<Member> members{};
     std::optional<Fault> fault{};
     int origin = -1;             ///< the member that failed it itself and needs no message

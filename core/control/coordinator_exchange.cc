@@ -13,7 +13,8 @@ void Coordinator::on(int from, const Blob& message) {
   const auto [group, self] = sender_of(message.communicator, from);
   if (group == nullptr) return;
   const bool of_all = message.round == 0;
-  if (of_all && group->fault) return;
+  if (of_all && (group->fault || message.of_all <= group->members[self].of_all)) return;
+  if (of_all) group->members[self].of_all = message.of_all;
   group->members[self].blob = message;
   if (fail_for_loss(*group) && of_all) return;
   answer_decided(*group);

@@ -33,7 +33,7 @@ class LinkedChannels {
     const std::lock_guard lock(mutex_);
     channels_.remove(channel);
     if (link_ == Link::there && !channel.has_decided()) return;
-    gone_.push_back(channel.service_came());
+    gone_.push_back(channel.service_came(link_ != Link::left));
     if (gone_.size() > most_gone) gone_.pop_front();
   }
   void with(std::uint64_t number, auto&& action) {
@@ -53,13 +53,14 @@ class LinkedChannels {
   /// Another coordinator is there. What the channels tell it.
   std::vector<Message> link_again() {
     const std::lock_guard lock(mutex_);
+    const bool lost = unproven_.has_value();
     link_ = Link::there;
     unproven_.reset();
     std::vector<Message> news;
     for (const auto& of_channel : gone_)
       news.insert(news.end(), of_channel.begin(), of_channel.end());
     channels_.for_each([&](MemberChannel& channel) {
-      for (Message& message : channel.service_came()) news.push_back(std::move(message));
+      for (Message& message : channel.service_came(lost)) news.push_back(std::move(message));
     });
     news.emplace_back(Told{});
     return news;
@@ -71,6 +72,7 @@ class LinkedChannels {
   static constexpr std::size_t most_gone = 8;
 
   void tell(MemberChannel& channel) const {
+    if (link_ == Link::left) channel.service_left();
     if (unproven_) channel.service_lost(*unproven_);
     if (link_ == Link::gone) channel.service_gone(why_);
   }

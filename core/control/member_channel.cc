@@ -156,7 +156,9 @@ void MemberChannel::conclude_alone(const Stall& stall) {
   std::string left;
   {
     const std::lock_guard lock(mutex_);
-    left = unserved_;
+    left = !unserved_.empty() ? unserved_
+           : has_left_ ? "the process that served the job has ended, and no other one serves yet"
+                       : "";
   }
   fail(Error(
       ErrorCode::timeout,
@@ -270,16 +272,24 @@ void MemberChannel::service_lost(const std::string& unproven) {
   }
 }
 
-std::vector<Message> MemberChannel::service_came() {
+void MemberChannel::service_left() {
+  const std::lock_guard lock(mutex_);
+  has_left_ = true;
+}
+
+std::vector<Message> MemberChannel::service_came(bool lost) {
   Open again = open();
-  again.again = 1;
+  again.again = lost ? 1 : 2;
   std::vector<Message> news{again};
   const std::lock_guard lock(mutex_);
+  has_left_ = false;
   const Blobs& last = exchanges_.of_living;
   if (departed_) news.emplace_back(*departed_);
   // Where the others went on without this rank, it may have missed what they said since.
   if (last.round > 0 && index_of(last.missing, rank_) < 0) news.emplace_back(last);
-  if (exchanges_.pending) news.emplace_back(*exchanges_.pending);
+  // One of all that is complete may not have been noticed yet by the thread that waits for it.
+  const bool has_come = exchanges_.of_all && exchanges_.pending && exchanges_.pending->round == 0;
+  if (exchanges_.pending && !has_come) news.emplace_back(*exchanges_.pending);
   if (exchanges_.expired) news.emplace_back(*exchanges_.expired);
   if (failure_) news.emplace_back(failure_message(*failure_));
   if (left_.load(std::memory_order_relaxed)) news.emplace_back(leaving());

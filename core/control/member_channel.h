@@ -66,14 +66,17 @@ class MemberChannel final : public ControlChannel {
   void service_lost(const std::string& unproven);
   /// The coordinator has ended, and no other one comes: `why`. A channel that has not failed goes on.
   void service_gone(const std::string& why);
-  /// Another one has come. What it is to know, in this order.
-  std::vector<Message> service_came();
+  /// It has ended in order, and another one may come.
+  void service_left();
+  /// Another one has come. What it is to know, in this order. `lost`: the one before it was.
+  std::vector<Message> service_came(bool lost);
   /// Whether one that comes later is to know of this channel, even when it is gone.
   bool has_decided() const;
 
  private:
   /// Its exchanges with the other ranks.
   struct Exchanges {
+    std::uint64_t begun = 0;                   ///< of all ranks, so far
     std::optional<Blobs> of_all{};             ///< one of all ranks that is complete
     Blobs of_living{};                         ///< the last one among the living; round 0: none yet
     std::optional<Blob> pending{};             ///< what it waits for
@@ -107,8 +110,9 @@ class MemberChannel final : public ControlChannel {
   std::optional<Stall> awaits_verdict_;  ///< under mutex_
   std::optional<Departed> departed_;     ///< under mutex_; for the next coordinator
   std::string unserved_{};               ///< under mutex_; why no coordinator will serve it again
-  bool alike_ = false;                   ///< under mutex_; its calls have been compared
-  std::atomic<bool> left_{false};        ///< relaxed: only decides which thread posts Leave
+  bool has_left_ = false;          ///< under mutex_; the coordinator, and no other one has come
+  bool alike_ = false;             ///< under mutex_; its calls have been compared
+  std::atomic<bool> left_{false};  ///< relaxed: only decides which thread posts Leave
 };
 
 /// A rank's channels, by number, for a ControlTransport. Not thread-safe.

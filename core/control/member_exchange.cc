@@ -16,9 +16,11 @@ std::optional<Blobs> MemberChannel::swap_blobs(const Blob& mine,
   std::unique_lock lock(mutex_);
   exchanges_.of_all.reset();  // of one that was given up
   exchanges_.pending = mine;
+  if (of_all) exchanges_.pending->of_all = ++exchanges_.begun;
+  const Message said = *exchanges_.pending;
   exchanges_.interrupted = false;
   lock.unlock();
-  transport_->post(mine);
+  transport_->post(said);
   lock.lock();
   const auto has_come = [&] {
     return of_all ? exchanges_.of_all.has_value() : exchanges_.of_living.round >= mine.round;

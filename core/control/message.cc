@@ -190,7 +190,7 @@ void fields_of(Value& value, Archive& archive) {
   } else if constexpr (std::is_same_v<T, Open>) {
     archive(value.communicator, value.members, value.again);
   } else if constexpr (std::is_same_v<T, Blob>) {
-    archive(value.communicator, value.round, value.bytes);
+    archive(value.communicator, value.round, value.of_all, value.bytes);
   } else if constexpr (std::is_same_v<T, Blobs>) {
     archive(value.communicator, value.round, value.missing, value.refusal);
     fields_of_texts(value.bytes, archive);

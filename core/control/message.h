@@ -39,7 +39,8 @@ struct CallReport {
 struct Open {
   std::uint64_t communicator = 0;
   std::vector<std::int32_t> members{};
-  std::uint8_t again = 0;  ///< 1: it had the channel under the coordinator before
+  std::uint8_t again = 0;  ///< 1: it had the channel under a coordinator that was lost
+                           ///< 2: under one that ended in order, and said who had left
 };
 /// It has told a new coordinator all that it knows of the time before.
 struct Told {};
@@ -49,6 +50,8 @@ struct Blob {
   /// Of an exchange among the living, which goes on without ranks that are gone, and which a failure
   /// of the communicator does not end: its number, from 1. 0: an exchange of all ranks.
   std::uint64_t round = 0;
+  std::uint64_t of_all =
+      0;  ///< the rank's exchanges of all so far, with this one: none counts twice
   std::string bytes{};
 };
 struct ExchangeExpired {

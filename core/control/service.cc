@@ -131,10 +131,13 @@ void Service::Server::received(const ConnectionPointer& connection, const Messag
     count();
   } else if (coordinator_) {
     coordinator_->receive(connection->hello.rank, message, clock_.now());
-    if (std::holds_alternative<Bye>(message)) {
+    const bool goes = std::holds_alternative<Bye>(message);
+    if (goes) {
       connection->departed = true;
       connection->stream->finish();
     }
+    // However this process ends, the next coordinator knows who left.
+    if (closing_ && (goes || std::holds_alternative<Leave>(message))) say_goodbye(false);
     arm_ticker();
   }
 }

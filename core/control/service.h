@@ -36,8 +36,8 @@ class Service {
   Service(const BootstrapPoint& point, const HostInfo& host, int ranks = 0);
   /// Goes on for a service that is lost, with the ranks that come; see roll_call.h.
   explicit Service(Takeover takeover);
-  /// As let_others_leave(), unless that was called. Then it goes, and the communicators of ranks
-  /// that are still there go on without it. Does nothing in a child by fork(), which has none of the
+  /// As let_others_leave(), unless that was called. Then it goes, and a rank that is still there
+  /// serves the others. Does nothing in a child by fork(), which has none of the
   /// threads and shares the descriptors that wake the parent's.
   ~Service();
   Service(const Service&) = delete;

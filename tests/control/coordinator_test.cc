@@ -15,8 +15,9 @@ struct Job {
     for (int rank = 0; rank < 3; ++rank)
       coordinator.receive(rank, Open{.communicator = channel, .members = all}, now);
   }
-  std::vector<int> told{};                        ///< the ranks that were told of a failure
-  std::vector<std::pair<int, Departed>> heard{};  ///< ranks, and which departures each heard of
+  std::vector<int> told{};                           ///< the ranks that were told of a failure
+  std::vector<std::pair<int, Departed>> heard{};     ///< ranks, and which departures each heard of
+  std::vector<std::vector<std::string>> all_said{};  ///< in exchanges of all
   const std::vector<std::int32_t> all{0, 1, 2};
   Coordinator::Clock::time_point now{};
   Coordinator coordinator{std::vector<HostInfo>(3),
@@ -27,6 +28,8 @@ struct Job {
  private:
   void hear(int rank, const Message& message) {
     if (std::holds_alternative<Failure>(message)) told.push_back(rank);
+    const auto* const blobs = std::get_if<Blobs>(&message);
+    if (blobs != nullptr && rank == 0) all_said.push_back(blobs->bytes);
     if (const auto* departed = std::get_if<Departed>(&message)) heard.emplace_back(rank, *departed);
   }
 };
@@ -47,7 +50,7 @@ TEST_CASE("a death is told after the grace") {
 TEST_CASE("a death is told at once where somebody waits, before it or after") {
   for (const bool before : {false, true}) {
     for (const Message& waits : {Message(Stall{.communicator = channel, .from = 1, .to = 1}),
-                                 Message(Blob{.communicator = channel})}) {
+                                 Message(Blob{.communicator = channel, .of_all = 1})}) {
       Job job;
       if (before) job.coordinator.receive(0, waits, job.now);
       job.coordinator.died(1, job.now);
@@ -100,7 +103,7 @@ TEST_CASE("the next coordinator knows from the others who left before, and with 
   job.coordinator.receive(0, Bye{}, job.now);
   job.told.clear();
   const auto again = [&](int rank, std::uint64_t begun) {
-    job.coordinator.receive(rank, Open{channel + 1, job.all, 1}, job.now);
+    job.coordinator.receive(rank, Open{channel + 1, job.all, 2}, job.now);
     job.coordinator.receive(
         rank, Departed{.communicator = channel + 1, .ranks = {0}, .reports = {{.begun = begun}}},
         job.now);
@@ -115,6 +118,38 @@ TEST_CASE("the next coordinator knows from the others who left before, and with 
     job.coordinator.receive(
         rank, Answer{.communicator = channel + 1, .diagnosis = 1, .report = {.begun = 4}}, job.now);
   CHECK(job.told == (begun == 3 ? std::vector<int>{1, 2} : std::vector<int>{}));
+}
+
+TEST_CASE(
+    "an exchange of all counts what a rank says twice once, as after a change of coordinators") {
+  Job job;
+  const auto speak = [&](int rank, std::uint64_t exchange) {
+    job.coordinator.receive(
+        rank, Blob{.communicator = channel, .of_all = exchange, .bytes = std::to_string(exchange)},
+        job.now);
+  };
+  for (const int rank : {0, 1, 1, 2, 2}) speak(rank, 1);
+  for (const int rank : {1, 1, 2, 0}) speak(rank, 2);
+  REQUIRE(job.all_said.size() == 2);
+  CHECK(job.all_said[0] == std::vector<std::string>{"1", "1", "1"});
+  CHECK(job.all_said[1] == std::vector<std::string>{"2", "2", "2"});
+}
+
+TEST_CASE("who opens a channel only after a coordinator has ended in order had not left it") {
+  Job job;
+  const auto open = [&](int rank, std::uint8_t again) {
+    job.coordinator.receive(rank, Open{channel + 1, job.all, again}, job.now);
+  };
+  const auto speak = [&](int rank) {
+    job.coordinator.receive(rank, Blob{.communicator = channel + 1, .of_all = 1}, job.now);
+  };
+  for (const int rank : {0, 1}) open(rank, 2);
+  for (const int rank : {0, 1, 2}) job.coordinator.receive(rank, Told{}, job.now);
+  for (const int rank : {0, 1}) speak(rank);
+  CHECK(job.told.empty());
+  open(2, 0);
+  speak(2);
+  CHECK(job.all_said.size() == 1);
 }
 
 TEST_CASE("a coordinator that goes says who has ended in order, and who has died for certain") {

@@ -265,14 +265,26 @@ TEST_CASE("ranks may leave in any order, and no one is thought dead") {
 
 TEST_CASE("when rank 0 has ended in order another rank serves, and finds who dies later") {
   const int port = free_port();
-  const Gate gone;
-  std::vector<Child> children = start_ranks(4, [&](int rank) -> std::string {
-    Rank self(port, rank, 4);
-    const auto rest = rank == 0 ? nullptr : self.control->open(1, {1, 2, 3});
+  const Gate closing, left, gone;
+  std::vector<Child> children = start_ranks(5, [&](int rank) -> std::string {
+    Rank self(port, rank, 5);
+    auto rest = rank == 0 ? nullptr : self.control->open(1, {1, 2, 3, 4});
     if (rest != nullptr) rest->exchange("");
     self.channel->leave();
     self.channel.reset();
-    if (rank == 0) return "gone";  // its process waits a few seconds for the others
+    if (rank == 0) {
+      self.control.reset();  // waits a few seconds for the others, and says that it may end
+      closing.open(1);
+      left.pass();
+      return "gone";
+    }
+    if (rank == 4) {  // ends in order, too, while the process of rank 0 still serves
+      closing.pass();
+      rest.reset();
+      self.control.reset();
+      left.open(1);
+      return "left";
+    }
     gone.pass();
     const auto next = self.control->open(2, {3, 1, 2});
     next->exchange("");
@@ -282,6 +294,7 @@ TEST_CASE("when rank 0 has ended in order another rank serves, and finds who die
     return failure + (living[0] && !living[1] && living[2] ? ", two go on" : ", and who lives?");
   });
   CHECK(children[0].report() == "gone");
+  CHECK(children[4].report() == "left");
   gone.open(3);
   const auto ended = [&](int rank, int place) {
     const std::string at = std::to_string(place);

@@ -37,7 +37,7 @@ std::vector<Message> samples() {
       Closing{.left = {0, 3}, .dead = {2}},
       Open{.communicator = 5, .members = {3, 1, 2}, .again = 1},
       Told{},
-      Blob{.communicator = 5, .round = 3, .bytes = std::string("\0\xff", 2)},
+      Blob{.communicator = 5, .round = 3, .of_all = 4, .bytes = std::string("\0\xff", 2)},
       ExchangeExpired{.communicator = 5, .milliseconds = 7},
       Stall{.communicator = 5,
             .from = 1,

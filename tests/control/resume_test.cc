@@ -87,9 +87,9 @@ std::optional<control::Message> answer_to_return(const Nonce* another_session,
     join(one, hello);
     REQUIRE(std::holds_alternative<control::Welcome>(*one.next()));
     one.say(encode(control::Message(control::Open{.communicator = 0, .members = {0, 1}})));
-    one.say(encode(control::Message(control::Blob{.communicator = 0, .bytes = "1"})));
+    one.say(encode(control::Message(control::Blob{.communicator = 0, .of_all = 1, .bytes = "1"})));
     zero.say(encode(control::Message(control::Open{.communicator = 0, .members = {0, 1}})));
-    zero.say(encode(control::Message(control::Blob{.communicator = 0, .bytes = "0"})));
+    zero.say(encode(control::Message(control::Blob{.communicator = 0, .of_all = 1, .bytes = "0"})));
     REQUIRE(std::holds_alternative<control::Blobs>(*one.next()));
     hello.session = one.session();
   }

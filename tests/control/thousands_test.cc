@@ -115,7 +115,7 @@ class Speaker : public std::enable_shared_from_this<Speaker> {
       std::vector<std::int32_t> members(static_cast<std::size_t>(ranks_));
       std::iota(members.begin(), members.end(), 0);
       say(encode(Message(Open{.communicator = world, .members = members})) +
-          encode(Message(Blob{.communicator = world, .bytes = address_of(rank_)})));
+          encode(Message(Blob{.communicator = world, .of_all = 1, .bytes = address_of(rank_)})));
     } else if (const auto* blobs = std::get_if<Blobs>(&message)) {
       ++seen_.told;
       const bool right = blobs->bytes.size() == static_cast<std::size_t>(ranks_) &&
