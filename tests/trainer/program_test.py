@@ -131,7 +131,7 @@ class Program(Trainings):
         self.assertGreaterEqual(len(before), 10)
         with Job(*words) as job:
             job.wait_for("resumed at step ")
-            job.wait_until(lambda: losses_in(log)[-1:] > before[-1:], "steps behind those that were lost")
+            job.wait_until(lambda: losses_in(log)[-1][0] > before[-1][0], "steps behind those that were lost")
             job.kill()
         steps = [step for step, _ in losses_in(log)]
         self.assertEqual(steps, list(range(1, len(steps) + 1)))

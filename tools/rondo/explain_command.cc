@@ -45,12 +45,13 @@ void write_svg(const std::string& svg, const std::string& path) {
 
 /// The exit status: 1 where the schedule is wrong.
 int explain_one(const ExplainArguments& arguments) {
-  const auto [schedule, topology] = explained_by(arguments);
+  const auto [schedule, topology, line_of] = explained_by(arguments);
   const std::vector<ShownHost> hosts = shown_hosts(topology);
   if (!arguments.svg.empty()) return write_svg(animation_svg(schedule, hosts), arguments.svg), 0;
   refuse_endless(schedule);
   ExplainOptions options = options_of(arguments, schedule);
   options.hosts = hosts;
+  options.line_of = line_of;
   if (schedule.ranks > most_silent_ranks)
     std::fprintf(stderr,
                  "rondo: running through every step of %d ranks can take minutes; `rondo simulate` "
@@ -100,7 +101,7 @@ std::string ranks_option(const ExplainArguments& arguments) {
 }
 
 void write_page_of(const ExplainArguments& arguments, const PageArguments& page) {
-  const auto [schedule, topology] = explained_by(arguments);
+  const auto [schedule, topology, ignored] = explained_by(arguments);
   const auto costs = page_costs(page, schedule.ranks);
   write_explained_page({.schedule = schedule,
                         .own_text = !arguments.file.empty(),

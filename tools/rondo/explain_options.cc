@@ -122,11 +122,12 @@ Explained explained_by(const ExplainArguments& arguments) {
     const Schedule schedule = build_written(script, arguments.given);
     if (const std::string words = script.unprovable(topology, schedule.root); !words.empty())
       reject(script.source() + " " + words, "fewer ranks, lanes, chunks or steps");
-    return {schedule, topology};
+    return {schedule, topology, script.line_of(topology, schedule.root)};
   }
   const Topology topology = topology_of(arguments.where, arguments.ranks);
   return {build_schedule(arguments.collective, arguments.algorithm, topology, arguments.root),
-          topology};
+          topology,
+          {}};
 }
 
 ExplainOptions options_of(const ExplainArguments& arguments, const Schedule& schedule) {

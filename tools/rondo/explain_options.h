@@ -35,6 +35,7 @@ CostFormulas formulas_of(const Schedule& schedule);
 struct Explained {
   Schedule schedule{};
   Topology topology{};
+  LineOf line_of{};  ///< of a file's steps
 };
 /// Throws Error{invalid_argument} that lists the known values.
 Explained explained_by(const ExplainArguments& arguments);

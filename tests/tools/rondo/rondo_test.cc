@@ -111,7 +111,7 @@ TEST_CASE("explain, schedule, simulate and why take a text, too") {
   INFO(why.output);
   CHECK(why.says("line over shm"));
   CHECK(why.says("(written in " + path + ")"));
-  CHECK(why.says("by messages: it is no schedule of one round"));
+  CHECK(why.says("by messages: it does not merge into one or two stages"));
   CHECK(why.says("\n* line "));
   CHECK(run_rondo("why broadcast 1M --ranks 4 --device" + file).says("the program of a schedule"));
   CHECK_FALSE(why.says("not used"));

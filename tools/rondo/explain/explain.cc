@@ -161,7 +161,7 @@ Explanation explain(const Schedule& schedule, const ExplainOptions& options) {
       .header = schedule, .sizes = options.sizes, .inputs = options.inputs, .hosts = options.hosts};
   explanation.header.steps = nullptr;
   explanation.detailed = schedule.ranks <= most_detailed;
-  const Report report = verify(schedule);
+  const Report report = verify(schedule, options.line_of);
   explanation.findings = report.findings;
   Recorder recorder(schedule, explanation.detailed, options);
   try {

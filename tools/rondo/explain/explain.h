@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "core/schedule/op.h"
 #include "core/schedule/schedule.h"
 #include "core/schedule/simulate.h"
 #include "tools/rondo/explain/hosts.h"
@@ -71,6 +72,7 @@ struct ExplainOptions {
   /// it has none). Steps that combine add them up, in float64 whatever the type.
   std::vector<std::vector<double>> inputs{};
   std::vector<ShownHost> hosts{};  ///< where the ranks live; none: not shown
+  LineOf line_of{};                ///< for findings; null: the schedule is no text's
 };
 
 struct Explanation {

@@ -40,7 +40,10 @@ std::string no_direct_text(const Facts& facts, const Call& call, const Choice& c
                            const AlgorithmSelection& selection) {
   const std::string by = "by messages";
   if (choice.shared)
-    return by + ": it is no schedule of one round of single chunks, or of two for 3 ranks or more";
+    return by +
+           ": it does not merge into one or two stages (2 ranks: one) of single chunks that need "
+           "no "
+           "scratch and are right in place";
   const bool own = choice.algorithm.written && !selection.excludes(call.collective);
   if (!own && !selection.allows(call.collective, direct_name)) return by + ": direct is excluded";
   if (!facts.reaches_memory)
