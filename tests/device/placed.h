@@ -16,11 +16,12 @@ using rondo::test::expected_of;
 /// How often a wait looks at its word before it fails the test: far more than any run needs.
 inline constexpr std::uint64_t ample_patience = 200'000'000;
 
-/// Bytes that begin `offset` bytes after an aligned place.
+/// Bytes that begin `offset` bytes after an aligned place. Code that a test has made wrong may write
+/// a slice behind them.
 class Placed {
  public:
   Placed(const Bytes& bytes, std::size_t offset)
-      : memory_(bytes.size() / sizeof(Line) + 2), offset_(offset), size_(bytes.size()) {
+      : memory_(bytes.size() / sizeof(Line) + 2 + behind), offset_(offset), size_(bytes.size()) {
     std::copy(bytes.begin(), bytes.end(), data());
   }
   std::byte* data() { return memory_.front().bytes.data() + offset_; }
@@ -31,6 +32,8 @@ class Placed {
   }
 
  private:
+  static constexpr std::size_t behind = 8192 / sizeof(Line);
+
   std::vector<Line> memory_;
   std::size_t offset_;
   std::size_t size_;
