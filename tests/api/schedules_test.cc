@@ -77,6 +77,8 @@ TEST_CASE("the examples carry calls of every size, on every transport") {
     run_with(examples + "/swing.schedule", "swing", Collective::all_reduce, 8, transport);
     for (const int ranks : cells<int>({2, 5, 6}, {6})) {
       run_with(examples + "/pat.schedule", "pat", Collective::all_gather, ranks, transport);
+      run_with(examples + "/pat_reduce_scatter.schedule", "pat", Collective::reduce_scatter, ranks,
+               transport);
       run_with(examples + "/scatter_all_gather.schedule", "scatter_all_gather",
                Collective::broadcast, ranks, transport);
     }
