@@ -81,7 +81,7 @@ class ContributionAlgebra {
   twice(operands) {
     if (this.token || operands.some(({ chunk }) => chunk !== operands[0].chunk)) return "";
     const all = operands.flatMap(({ set }) => ranksOf(set)).sort((a, b) => a - b);
-    return ranksSaid("counted twice", all.filter((rank, i) => rank === all[i + 1]));
+    return ranksSaid("counted twice", all.filter((rank, i) => rank === all[i + 1] && rank !== all[i - 1]));
   }
 
   expectationText(wanted) {
