@@ -133,12 +133,12 @@ void set_peer_and_call(const Scene& scene, int peer, Fault& fault) {
 
 Fault never_comes(const Scene& scene, int rank) {
   const RankReport& rank_report = scene.of(rank);
-  auto fault = fault_for_all(
-      ErrorCode::mismatch,
-      describe(rank, rank_report) + " has left the communicator" +
-          (rank_report.answered ? " (" + last_call(rank_report.report) + ")" : "") + ", but rank " +
-          std::to_string(scene.reporter) + " waits for it in " + scene.what,
-      "make every rank make the same calls before it finalizes", scene.rank_reports.size());
+  auto fault = fault_for_all(ErrorCode::mismatch,
+                             describe(rank, rank_report) + " has left the communicator" + " (" +
+                                 last_call(rank_report.report) + "), but rank " +
+                                 std::to_string(scene.reporter) + " waits for it in " + scene.what,
+                             "make every rank make the same calls before it finalizes",
+                             scene.rank_reports.size());
   set_peer_and_call(scene, rank, fault);
   return fault;
 }
@@ -254,20 +254,12 @@ std::optional<Fault> find_disagreement(std::uint64_t from, std::uint64_t to,
   return std::nullopt;
 }
 
-std::optional<Fault> find_departed(int reporter, const Stall& stall,
-                                   const RankReports& rank_reports) {
-  const Scene scene = scene_of(reporter, stall, rank_reports);
-  for (int rank = 0; rank < static_cast<int>(rank_reports.size()); ++rank) {
-    if (scene.of(rank).left && scene.is_behind(rank)) return never_comes(scene, rank);
-  }
-  return std::nullopt;
-}
-
 Verdict analyze(int reporter, const Stall& stall, const RankReports& rank_reports) {
   if (auto fault = find_disagreement(first_asked(stall), stall.to, rank_reports))
     return {.fault = fault};
-  if (auto fault = find_departed(reporter, stall, rank_reports)) return {.fault = fault};
   const Scene scene = scene_of(reporter, stall, rank_reports);
+  for (int rank = 0; rank < static_cast<int>(rank_reports.size()); ++rank)
+    if (scene.of(rank).left && scene.is_behind(rank)) return {.fault = never_comes(scene, rank)};
   std::vector<int> behind;
   for (int rank = 0; rank < static_cast<int>(rank_reports.size()); ++rank) {
     if (scene.is_behind(rank)) behind.push_back(rank);

@@ -50,12 +50,7 @@ std::uint64_t first_asked(const Stall& stall);
 std::optional<Fault> find_disagreement(std::uint64_t from, std::uint64_t to,
                                        const std::vector<RankReport>& rank_reports);
 
-/// The fault if `reporter`, which reported `stall`, waits for a rank that has left. rank_reports[i] is
-/// rank i.
-std::optional<Fault> find_departed(int reporter, const Stall& stall,
-                                   const std::vector<RankReport>& rank_reports);
-
-/// The same, and every other possible reason.
+/// Why `reporter`, which reported `stall`, waits. rank_reports[i] is rank i.
 Verdict analyze(int reporter, const Stall& stall, const std::vector<RankReport>& rank_reports);
 
 /// What is told of a process whose connection ended: its kernel ended it, or nobody knows.

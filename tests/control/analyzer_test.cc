@@ -108,22 +108,6 @@ TEST_CASE("a rank that has left is not waited for") {
   CHECK(text_of(analyze(0, at_3, ranks)) == "nothing");
 }
 
-TEST_CASE("the calls of a sender that has left are told only where they are known") {
-  std::vector<RankReport> ranks{rank_report(0, 3, 0), rank_report(1, 2, 0)};
-  ranks[1].left = true;
-  const Stall stall{.peer = 1, .what = "recv of 8 x int32"};
-  REQUIRE(find_departed(0, stall, ranks));
-  CHECK(find_departed(0, stall, ranks)->message ==
-        "rank 1 (host x, pid 71) has left the communicator (its last call was all_reduce #2 (4 x "
-        "float32, sum), complete), but rank 0 waits for it in recv of 8 x int32");
-  ranks[1].answered = false;
-  CHECK(find_departed(0, stall, ranks)->message ==
-        "rank 1 (host x, pid 71) has left the communicator, but rank 0 waits for it in recv of 8 x "
-        "int32");
-  ranks[1].left = false;
-  CHECK_FALSE(find_departed(0, stall, ranks));
-}
-
 TEST_CASE("a receive without its sender") {
   std::vector<RankReport> ranks{rank_report(0, 3, 0), rank_report(1, 4, 1)};
   ranks[1].world_rank = 6;
