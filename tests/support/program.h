@@ -5,6 +5,7 @@
 
 #include <array>
 #include <cstdio>
+#include <regex>
 #include <stdexcept>
 #include <string>
 
@@ -15,6 +16,10 @@ struct Run {
   std::string output{};  ///< standard error, too
 
   bool says(const std::string& words) const { return output.find(words) != std::string::npos; }
+  /// The same where lines are folded: a path of another length moves the breaks.
+  bool says_folded(const std::string& words) const {
+    return std::regex_replace(output, std::regex("\\s+"), " ").find(words) != std::string::npos;
+  }
 };
 
 inline Run run_command(const std::string& command) {
