@@ -1,4 +1,5 @@
-// Dependants: communicators that abort() of this one ends, too: those of its windows.
+// Dependants: communicators that abort() of this one ends, too: those of its windows, and those that
+// carry its calls in steps.
 #pragma once
 
 #include <memory>

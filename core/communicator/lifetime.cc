@@ -44,6 +44,7 @@ void Lifetime::fail(const Error& error) {
   // The control plane usually knows which rank died, and why.
   if (is_a_symptom(error)) parts_.watchdog.await_diagnosis(awaited());
   if (!control.failed()) control.fail(error);
+  if (parts_.whole != nullptr) parts_.whole->fail(control.failed() ? control.failure() : error);
   parts_.engine.fail_all(std::make_exception_ptr(control.failed() ? control.failure() : error));
   parts_.to_self.end_all([&](const Operation&) { return std::make_exception_ptr(error); });
   parts_.tracing.write(false);  // this process may not live much longer

@@ -23,6 +23,7 @@ class Lifetime {
     SendsToSelf& to_self;
     Watchdog& watchdog;
     Tracing& tracing;
+    Whole* whole;  ///< what the communicator is a part of; null: of nothing
   };
   Lifetime(int rank, const Parts& parts);
 

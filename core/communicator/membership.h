@@ -5,7 +5,7 @@
 #include <memory>
 #include <vector>
 
-#include "core/control/control.h"
+#include "core/communicator/whole.h"
 #include "core/transport/local_exchange.h"
 
 namespace rondo::detail {
@@ -15,7 +15,8 @@ struct Membership {
   std::shared_ptr<LocalExchange> local{};  ///< of ranks that met as threads; null: met as processes
   std::vector<int> members{};              ///< world rank of each rank
   int rank = 0;
-  std::uint64_t number = 0;  ///< equal on all members, unique in the world
+  std::uint64_t number = 0;        ///< equal on all members, unique in the world
+  std::shared_ptr<Whole> whole{};  ///< what the communicator is a part of; null: of nothing
 
   int size() const { return static_cast<int>(members.size()); }
   /// Where each member runs.

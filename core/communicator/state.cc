@@ -28,8 +28,9 @@ CommunicatorState::CommunicatorState(Membership membership, const Config& config
       tracing_(derivation_.parent(), agreed_.config, connections_.names(), control_),
       engine_(rank(), connections_.by_peer(), connections_.direct(), *control_,
               agreed_.oversubscribed, agreed_.config.checksum),
-      watchdog_(rank(), *control_, config),
-      lifetime_(rank(), {*control_, engine_, to_self_, watchdog_, tracing_}),
+      watchdog_(rank(), *control_, config, derivation_.parent().whole.get()),
+      lifetime_(rank(), {*control_, engine_, to_self_, watchdog_, tracing_,
+                         derivation_.parent().whole.get()}),
       progress_(engine_, connections_, watchdog_, lifetime_, agreed_.oversubscribed) {
   engine_.set_trace(tracing_.recorder());
   connections_.log();
@@ -50,9 +51,14 @@ std::shared_ptr<CommunicatorState> CommunicatorState::split(int color, int key) 
   return members ? make_child(*members) : nullptr;
 }
 
-std::shared_ptr<CommunicatorState> CommunicatorState::open_for_windows() {
-  auto state = split(0, rank());
-  windows_.add(state);
+std::shared_ptr<CommunicatorState> CommunicatorState::open_part(int color,
+                                                                std::shared_ptr<Whole> whole) {
+  progress_.require_own_process();
+  lifetime_.require_usable();
+  auto members = derivation_.split(exchange_values(control_, SplitWish{color, rank()}));
+  members->whole = std::move(whole);
+  auto state = make_child(*std::move(members));
+  parts_.add(state);
   if (const auto error = failure()) state->end_with(*error);  // it came while this was made
   return state;
 }
@@ -91,8 +97,9 @@ void CommunicatorState::end_with(const Error& error) noexcept {
     // Out of memory while telling: threads that wait here are woken all the same.
   }
   progress_.interrupt();
+  if (Whole* const whole = derivation_.parent().whole.get()) whole->fail(error);
   try {
-    windows_.each([&](CommunicatorState& each) { each.end_with(error); });
+    parts_.each([&](CommunicatorState& each) { each.end_with(error); });
   } catch (...) {
     // Out of memory: their waits end by the timeout.
   }

@@ -51,6 +51,7 @@ class CommunicatorState {
   void set_timeout(std::chrono::milliseconds timeout) {
     progress_.require_own_process();
     watchdog_.set_timeout(timeout);
+    parts_.each([timeout](CommunicatorState& each) { each.set_timeout(timeout); });
   }
   bool is_on_one_machine() const { return topology().one_machine; }
   /// Whether messages to `peer` may lie in memory that DeviceBlocks knows. Not where they have
@@ -70,6 +71,10 @@ class CommunicatorState {
   /// Collective: a channel with a log of its own, for calls that do not go through the engine.
   std::shared_ptr<ControlChannel> open_stream_channel() const {
     return derivation_.open_stream_channel();
+  }
+  /// For parts of this communicator. `word`: as Whole's.
+  std::shared_ptr<Whole> as_whole(std::shared_ptr<std::uint32_t> word) const {
+    return std::make_shared<Whole>(rank(), control_, open_stream_channel(), std::move(word));
   }
   /// Equal on all ranks of this communicator, and on those of no other one.
   std::uint64_t identity() const { return agreed_.identity; }
@@ -104,8 +109,9 @@ class CommunicatorState {
 
   /// Collective over the members. A member with a negative color gets null.
   std::shared_ptr<CommunicatorState> split(int color, int key);
-  /// Collective. The same members, for one-sided calls. abort() of this one ends it, too.
-  std::shared_ptr<CommunicatorState> open_for_windows();
+  /// Collective. As split(), for a part of this communicator's work: abort() of this one ends it,
+  /// too. `whole`: they fail together; null: a failure there is none here.
+  std::shared_ptr<CommunicatorState> open_part(int color, std::shared_ptr<Whole> whole);
   /// The same among the members that live, also where this communicator has failed on every rank.
   std::shared_ptr<CommunicatorState> split_living(int color, int key);
   /// Collective over the members that are not `excluded`; works after a failure, too.
@@ -194,7 +200,7 @@ class CommunicatorState {
   Lifetime lifetime_;
   Progress progress_;
   OperationPool operations_{};
-  Dependants windows_{};
+  Dependants parts_{};
   const std::shared_ptr<PreparedCall> short_exchange_ = std::make_shared<PreparedCall>();
 };
 

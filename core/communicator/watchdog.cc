@@ -1,22 +1,16 @@
 #include "core/communicator/watchdog.h"
 
 #include <string>
-#include <thread>
 
-#include "core/base/awake.h"
+#include "core/communicator/diagnosis.h"
 #include "core/control/times.h"
 
 namespace rondo::detail {
-namespace {
 
-/// A death is known sooner than this. For a rank that left in order this rank has to ask.
-constexpr std::chrono::milliseconds between_questions{50};
-
-}  // namespace
-
-Watchdog::Watchdog(int rank, ControlChannel& control, const Config& config)
+Watchdog::Watchdog(int rank, ControlChannel& control, const Config& config, Whole* whole)
     : rank_(rank),
       control_(control),
+      whole_(whole),
       timeout_(config.timeout.count()),
       from_program_(config.timeout_from_program) {}
 
@@ -39,8 +33,20 @@ Error Watchdog::unexplained_silence() const {
                           words_of_raising_timeout(is_from_program()) + " if it is only slow"});
 }
 
+std::optional<Error> Watchdog::failure_of_whole(bool expired) const {
+  if (whole_ == nullptr) return std::nullopt;
+  auto failure = whole_->failure();
+  if (failure) {
+    whole_->fail(*failure);
+  } else {
+    whole_->report_stall(expired);
+  }
+  return failure;
+}
+
 void Watchdog::act(Silence::Verdict verdict, const std::optional<Awaited>& awaited) {
   if (verdict == Silence::Verdict::wait) return;
+  if (const auto failure = failure_of_whole(verdict == Silence::Verdict::expired)) throw *failure;
   if (verdict == Silence::Verdict::lost) throw unexplained_silence();
   tell(control_);
   ask_why(awaited, verdict == Silence::Verdict::expired);
@@ -52,17 +58,9 @@ void Watchdog::ask_why(const std::optional<Awaited>& awaited, bool expired) {
 }
 
 void Watchdog::await_diagnosis(const std::optional<Awaited>& awaited) {
-  AwakeClock clock;
-  const auto begin = clock.now();
-  auto next_question = begin + between_questions;
-  for (auto now = begin; !control_.failed() && now < begin + control::times::for_verdict;
-       now = clock.now()) {
-    if (now >= next_question) {
-      ask_why(awaited, false);
-      next_question = now + between_questions;
-    }
-    std::this_thread::sleep_for(std::chrono::milliseconds(1));
-  }
+  detail::await_diagnosis(
+      control::times::for_verdict, [&] { return control_.failed(); },
+      [&] { ask_why(awaited, false); });
 }
 
 }  // namespace rondo::detail

@@ -8,6 +8,7 @@
 
 #include "core/base/config.h"
 #include "core/communicator/silence.h"
+#include "core/communicator/whole.h"
 #include "core/control/control.h"
 #include "core/execute/service.h"
 
@@ -17,7 +18,8 @@ namespace rondo::detail {
 /// rank that this one waits for by itself, and for nothing else; nothing: there is none.
 class Watchdog {
  public:
-  Watchdog(int rank, ControlChannel& control, const Config& config);
+  /// `whole`: what the communicator is a part of; null: of nothing.
+  Watchdog(int rank, ControlChannel& control, const Config& config, Whole* whole);
 
   /// The longest silence of a peer inside a call. Any thread may call these functions.
   std::chrono::milliseconds timeout() const {
@@ -38,7 +40,11 @@ class Watchdog {
     moves_ = moves;
     return silence_.assess(timeout(), now);
   }
-  /// Has the control plane find out what this rank waits for. Throws unexplained_silence().
+  /// Why this communicator ends though it has not failed itself: what it is a part of has. Asks
+  /// what that waits for, too. For every verdict but `wait`. Any thread.
+  std::optional<Error> failure_of_whole(bool expired) const;
+  /// Has the control plane find out what this rank waits for. Throws unexplained_silence(), and
+  /// failure_of_whole().
   void act(Silence::Verdict verdict, const std::optional<Awaited>& awaited);
   /// Waits a few seconds for the control plane to say what a transport's complaint really means.
   void await_diagnosis(const std::optional<Awaited>& awaited);
@@ -48,6 +54,7 @@ class Watchdog {
 
   const int rank_;
   ControlChannel& control_;
+  Whole* const whole_;
   std::atomic<std::int64_t> timeout_;  ///< milliseconds. Relaxed: guards nothing
   std::atomic<bool> from_program_;     ///< for words. Relaxed, likewise
   Silence silence_{};

@@ -17,7 +17,7 @@ Window::Window(Communicator& world, void* memory, std::size_t bytes)
     : exceptions_(std::uncaught_exceptions()) {
   CommunicatorState& parent = detail::usable(CommunicatorAccess::state(world));
   detail::OneSided::check_block(memory, bytes, parent.rank());
-  calls_ = detail::OneSided::open(parent.open_for_windows());
+  calls_ = detail::OneSided::open(parent.open_part(0, nullptr));
   number_ = calls_->add_window(memory, bytes);
 }
 

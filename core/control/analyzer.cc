@@ -38,10 +38,11 @@ std::string sentence(const CallGroup& group) {
          to_string(group.call);
 }
 
-/// Whether the calls differ only in their blocks, which the words of the calls do not show.
-bool differ_in_blocks(Call a, const Call& b) {
-  const bool differ = a.blocks != b.blocks;
-  a.blocks = b.blocks;
+/// Whether the calls differ in this field alone.
+template <class Field>
+bool differ_only(Call a, const Call& b, Field Call::*field) {
+  const bool differ = a.*field != b.*field;
+  a.*field = b.*field;
   return differ && a == b;
 }
 
@@ -51,8 +52,13 @@ Fault disagreement(const std::vector<CallGroup>& groups, std::size_t ranks) {
       "make every rank call the same collective with the same count, type, operator and root, in "
       "the same order",
       ranks);
-  if (differ_in_blocks(groups[0].call, groups[1].call))
+  // Which the words of the calls do not show.
+  if (differ_only(groups[0].call, groups[1].call, &Call::blocks))
     fault.message += ": their lists of counts differ";
+  if (differ_only(groups[0].call, groups[1].call, &Call::on_devices)) {
+    fault.message += ": their buffers are in memory of different kinds";
+    fault.remedy = "have the buffers of all ranks on GPUs, or one of each rank in host memory";
+  }
   if (groups.size() > 2) {
     fault.message += " (further differing calls: " + std::to_string(groups.size() - 2) + ")";
   }

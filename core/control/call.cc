@@ -16,8 +16,9 @@ void unpack(std::uint64_t kinds, Call& call) {
   }
   call.type = static_cast<DataType>(kinds >> 8 & 0xff);
   call.op = static_cast<ReduceOperator>(kinds >> 16 & 0xff);
-  call.accumulate = static_cast<DataType>(kinds >> 24 & 0x7f);
+  call.accumulate = static_cast<DataType>(kinds >> 24 & 0x3f);
   call.reproducible = (kinds & reproducible_bit) != 0;
+  call.on_devices = (kinds & on_devices_bit) != 0;
 }
 
 /// "float32", "elements of 12 bytes".
@@ -59,7 +60,7 @@ std::string to_string(const Call& call) {
   if (info(call.collective).has_root && call.collective != Collective::send_recv) {
     text += ", root " + std::to_string(call.root);
   }
-  return text + ")";
+  return text + (call.on_devices ? ", between GPUs)" : ")");
 }
 
 std::string rank_order_words(const Call& call) {

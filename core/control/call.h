@@ -30,6 +30,7 @@ struct Call {
   std::uint64_t blocks = 0;
   DataType accumulate = type;  ///< of reductions; the type: as usual
   bool reproducible = false;   ///< of reductions
+  bool on_devices = false;     ///< in the log of a Whole: in steps between devices (whole.h)
   /// 0: `type` and `op` hold. Else the caller's own operator, as operator_code() has it.
   std::uint32_t operator_code = 0;
   const Operator* own = nullptr;  ///< that operator, on the rank that makes the call
@@ -41,7 +42,8 @@ struct Call {
   friend bool alike(const Call& a, const Call& b) {
     return a.count == b.count && a.collective == b.collective && a.type == b.type && a.op == b.op &&
            a.root == b.root && a.blocks == b.blocks && a.accumulate == b.accumulate &&
-           a.reproducible == b.reproducible && a.operator_code == b.operator_code;
+           a.reproducible == b.reproducible && a.on_devices == b.on_devices &&
+           a.operator_code == b.operator_code;
   }
 };
 
@@ -102,9 +104,10 @@ constexpr bool wants_rank_order(const Call& call) {
 std::string rank_order_words(const Call& call);
 
 inline constexpr std::uint64_t reproducible_bit = std::uint64_t{1} << 31;
+inline constexpr std::uint64_t on_devices_bit = std::uint64_t{1} << 30;
 inline constexpr std::uint64_t own_bit = std::uint64_t{1} << 15;
 
-/// The small fields in one word: collective, type, operator, accumulating type and the bit from the
+/// The small fields in one word: collective, type, operator, accumulating type and two bits from the
 /// lowest byte up, then root. An operator code takes the place of those between.
 constexpr std::uint64_t kinds_of(const Call& call) {
   const std::uint64_t code = call.operator_code;
@@ -113,7 +116,7 @@ constexpr std::uint64_t kinds_of(const Call& call) {
           ? own_bit | (code & 0x7f) << 8 | (code >> 7 & 0xff) << 16 | (code >> 15) << 24
           : static_cast<std::uint64_t>(call.type) << 8 | static_cast<std::uint64_t>(call.op) << 16 |
                 static_cast<std::uint64_t>(call.accumulate) << 24 |
-                (call.reproducible ? reproducible_bit : 0);
+                (call.reproducible ? reproducible_bit : 0) | (call.on_devices ? on_devices_bit : 0);
   return static_cast<std::uint64_t>(call.collective) | kinds |
          static_cast<std::uint64_t>(static_cast<std::uint32_t>(call.root)) << 32;
 }

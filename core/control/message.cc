@@ -29,7 +29,8 @@ void fields_of(const Call& call, Archive& archive) {
   archive(call.sequence, call.count, static_cast<std::uint8_t>(call.collective),
           static_cast<std::uint8_t>(call.type), static_cast<std::uint8_t>(call.op), call.root,
           static_cast<std::uint8_t>(call.accumulate),
-          static_cast<std::uint8_t>(call.reproducible ? 1 : 0), call.operator_code, call.blocks);
+          static_cast<std::uint8_t>((call.reproducible ? 1 : 0) | (call.on_devices ? 2 : 0)),
+          call.operator_code, call.blocks);
 }
 
 template <class Archive>
@@ -38,19 +39,20 @@ void fields_of(Call& call, Archive& archive) {
   std::uint8_t type = 0;
   std::uint8_t op = 0;
   std::uint8_t accumulate = 0;
-  std::uint8_t reproducible = 0;
-  archive(call.sequence, call.count, collective, type, op, call.root, accumulate, reproducible,
+  std::uint8_t marks = 0;
+  archive(call.sequence, call.count, collective, type, op, call.root, accumulate, marks,
           call.operator_code, call.blocks);
   check(collective, collectives.size());
   check(type, data_types.size());
   check(op, reduce_operators.size());
   check(accumulate, data_types.size());
-  check(reproducible, 2);
+  check(marks, 4);
   call.collective = static_cast<Collective>(collective);
   call.type = static_cast<DataType>(type);
   call.op = static_cast<ReduceOperator>(op);
   call.accumulate = static_cast<DataType>(accumulate);
-  call.reproducible = reproducible != 0;
+  call.reproducible = (marks & 1) != 0;
+  call.on_devices = (marks & 2) != 0;
 }
 
 template <class Host, class Archive>

@@ -187,7 +187,7 @@ inline bool is_of_session(const Message& message) {
 /// The communicator that a message is about; std::nullopt for those of the bootstrap and Bye.
 std::optional<std::uint64_t> communicator_of(const Message& message);
 
-inline constexpr std::uint32_t protocol_version = 15;
+inline constexpr std::uint32_t protocol_version = 16;
 
 struct Preamble {
   std::uint32_t version = protocol_version;

@@ -92,6 +92,8 @@ class DeviceCalls {
   void wait_for_readers();
   /// Throws why no call can succeed any more, if so.
   void rethrow_failure() { watcher_->rethrow_failure(); }
+  /// Whether all ranks have kernels for reductions.
+  bool reduces() const { return watcher_->heap().reduces(); }
   /// Device memory that this rank takes.
   std::size_t bytes() const { return watcher_->heap().bytes(); }
   /// Tells the others that this rank makes no further call, so that a rank that waits for one

@@ -295,6 +295,7 @@ void Watcher::report_stall() {
 
 /// Asks the control plane what keeps a collective waiting, or a message with a peer.
 void Watcher::report(bool expired) {
+  if (const auto failure = state_->watchdog().failure_of_whole(expired)) return fail(*failure);
   const std::optional<Waiting> waiting = [&] {
     const std::scoped_lock lock(mutex_);
     return enqueued_.oldest();

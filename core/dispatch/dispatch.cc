@@ -90,6 +90,12 @@ bool put_alone(const Asked& asked) {
     failure.rethrow();
     if (done) return true;
   }
+  if (asked.calls->hierarchy() != nullptr) {
+    FirstFailure failure;
+    const bool done = put_in_steps(alone, failure).empty();
+    failure.rethrow();
+    if (done) return true;
+  }
   if (!needs_stream_order(asked)) return false;
   asked.calls->through_host(asked.request.stream)->enqueue({asked.request});
   return true;
@@ -109,7 +115,7 @@ Parted part(AskedSpan group) {
 }
 
 AskedList put_into_streams(AskedSpan group, FirstFailure& failure) {
-  const AskedList apart = put_together(group, failure);
+  const AskedList apart = put_in_steps(put_together(group, failure), failure);
   BetweenDevices between_devices(apart);
   std::set<const RankCalls*> through_host;
   AskedList others;

@@ -3,12 +3,14 @@
 //   one thread calls for all ranks      AllRanks: one launch, in place                together.h
 //   threads of all ranks call at once   the same, where they meet                     rendezvous.h
 //   each rank has a device, one host    DeviceCalls: from device to device            between_devices.h
+//   each rank has a device, more hosts  Hierarchy: in steps, within and across hosts  hierarchy.h
 //   the rest                            StreamCalls: through the host's memory        stream_calls.h
 //
 // A call on the host's memory may take none of these. Then the API makes it on the host.
 #pragma once
 
 #include "core/dispatch/between_devices.h"
+#include "core/dispatch/hierarchy.h"
 #include "core/dispatch/together.h"
 
 namespace rondo::dispatch {

@@ -12,6 +12,7 @@
 #include "core/base/undying.h"
 #include "core/cuda/memory_operations.h"
 #include "core/direct_device/staging_heap.h"
+#include "core/dispatch/hierarchy.h"
 
 namespace rondo::dispatch {
 namespace {
@@ -56,6 +57,9 @@ void add_to_leaving(std::weak_ptr<RankCalls> calls) {
 
 }  // namespace
 
+RankCalls::RankCalls(cuda::SharedContext context, bool meets)
+    : context_(std::move(context)), meets_(meets) {}
+
 RankCalls::~RankCalls() {
   leave_rendezvous();
   if (through_host_) through_host_->retire();
@@ -80,6 +84,7 @@ void RankCalls::prepare(State state) {
   enter_rendezvous();
   // Collective, so every rank does it, also one without a device.
   between_devices_ = direct_device::DeviceCalls::make(state_, context_);
+  hierarchy_ = Hierarchy::make(state_, context_, meets_);
   join_orders();
   if (between_devices_ != nullptr && state_->leaves_with_process())
     add_to_leaving(weak_from_this());
@@ -111,14 +116,25 @@ void RankCalls::enter_rendezvous() {
 }
 
 void RankCalls::leave_rendezvous() {
+  if (hierarchy_) hierarchy_->leave_rendezvous();
   if (rendezvous_) rendezvous_->leave(state_->rank());
 }
 
-/// Calls through the host and those between devices follow each other.
-void RankCalls::join_orders() {
-  if (through_host_ == nullptr || between_devices_ == nullptr) return;
-  through_host_->orders().follow_also(between_devices_->orders().own());
-  between_devices_->orders().follow_also(through_host_->orders().own());
+std::vector<stream::Orders*> RankCalls::orders() const {
+  std::vector<stream::Orders*> all;
+  if (hierarchy_) all = hierarchy_->orders();
+  if (through_host_) all.push_back(&through_host_->orders());
+  if (between_devices_) all.push_back(&between_devices_->orders());
+  return all;
+}
+
+/// Calls follow each other, whatever path they take.
+void RankCalls::join_orders() const {
+  const std::vector<stream::Orders*> all = orders();
+  for (stream::Orders* const one : all) {
+    for (const stream::Orders* const other : all)
+      if (other != one) one->follow_also(other->own());
+  }
 }
 
 const std::shared_ptr<stream::StreamCalls>& RankCalls::through_host(cuda::Stream stream) {
@@ -133,6 +149,7 @@ const std::shared_ptr<stream::StreamCalls>& RankCalls::through_host(cuda::Stream
 void RankCalls::finish() {
   if (through_host_) through_host_->finish();
   if (between_devices_) between_devices_->finish();
+  if (hierarchy_) hierarchy_->finish();
   if (all_ranks_) all_ranks_->finish();
 }
 
@@ -141,6 +158,7 @@ void RankCalls::finish() {
 void RankCalls::rethrow_failure() {
   if (has_through_host_.load(std::memory_order_acquire)) through_host_->rethrow_failure();
   if (between_devices_) between_devices_->rethrow_failure();
+  if (hierarchy_) hierarchy_->rethrow_failure();
 }
 
 void RankCalls::rethrow_any_failure() {
@@ -154,15 +172,18 @@ void RankCalls::rethrow_any_failure() {
 void RankCalls::finish_in_order() {
   finish();
   if (between_devices_) between_devices_->wait_for_readers();
+  if (hierarchy_) hierarchy_->finish_in_order();
 }
 
 void RankCalls::leave() {
+  if (hierarchy_) hierarchy_->leave();
   if (between_devices_ == nullptr) return;
   between_devices_->leave();
   between_devices_->withdraw();  // in case a peer makes one call more than the others
 }
 
 void RankCalls::withdraw() {
+  if (hierarchy_) hierarchy_->withdraw();
   if (between_devices_) between_devices_->withdraw();
 }
 
@@ -174,7 +195,7 @@ void RankCalls::leave_at_exit() {
 
 bool RankCalls::is_kept() const {
   return (through_host_ && through_host_->is_kept()) ||
-         (between_devices_ && between_devices_->is_kept());
+         (between_devices_ && between_devices_->is_kept()) || (hierarchy_ && hierarchy_->is_kept());
 }
 
 }  // namespace rondo::dispatch

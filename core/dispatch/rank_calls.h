@@ -1,5 +1,5 @@
 // RankCalls: one rank's calls in the order of CUDA streams, of all kinds: through the host's memory,
-// between devices, and by one thread for all ranks. All APIs for device buffers have one for each
+// between devices, in steps, and by one thread for all ranks. All APIs for device buffers have one for each
 // rank, and put calls into streams by dispatch.h.
 #pragma once
 
@@ -16,6 +16,7 @@
 namespace rondo::dispatch {
 
 using State = std::shared_ptr<detail::CommunicatorState>;
+class Hierarchy;
 
 /// For the thread that makes calls, but for withdraw(), leave_at_exit(), rethrow_failure() and
 /// rethrow_any_failure(). Any thread may call these once prepare() has returned.
@@ -23,8 +24,7 @@ class RankCalls : public std::enable_shared_from_this<RankCalls> {
  public:
   /// `context`: of the streams; null: the first call's stream says it. `meets`: its threads may
   /// wait for those of other ranks of this process (rendezvous.h).
-  RankCalls(cuda::SharedContext context, bool meets)
-      : context_(std::move(context)), meets_(meets) {}
+  RankCalls(cuda::SharedContext context, bool meets);
   /// Calls that are under way go on.
   ~RankCalls();
   RankCalls(const RankCalls&) = delete;
@@ -44,6 +44,8 @@ class RankCalls : public std::enable_shared_from_this<RankCalls> {
   bool has_through_host() const { return through_host_ != nullptr; }
   /// Null where there cannot be any.
   direct_device::DeviceCalls* between_devices() const { return between_devices_.get(); }
+  /// Calls in steps, between GPUs of several hosts; null where there cannot be any.
+  Hierarchy* hierarchy() const { return hierarchy_.get(); }
   /// Null: none was made yet. All ranks of a communicator have the same.
   const std::shared_ptr<stream::AllRanks>& all_ranks() const { return all_ranks_; }
   void set_all_ranks(std::shared_ptr<stream::AllRanks> all_ranks) {
@@ -80,7 +82,8 @@ class RankCalls : public std::enable_shared_from_this<RankCalls> {
   /// Returns why streams cannot write words and wait for them; empty: they can, as far as is known.
   std::string try_through_host();
   void enter_rendezvous();
-  void join_orders();
+  std::vector<stream::Orders*> orders() const;
+  void join_orders() const;
 
   const cuda::SharedContext context_;  ///< goes last
   const bool meets_;
@@ -90,6 +93,7 @@ class RankCalls : public std::enable_shared_from_this<RankCalls> {
   std::atomic<bool> has_through_host_{false};
   std::shared_ptr<stream::StreamCalls> through_host_{};
   std::shared_ptr<direct_device::DeviceCalls> between_devices_{};
+  std::unique_ptr<Hierarchy> hierarchy_;
   std::shared_ptr<stream::AllRanks> all_ranks_{};
   std::shared_ptr<Rendezvous> rendezvous_{};
 };

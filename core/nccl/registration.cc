@@ -38,7 +38,7 @@ void check_flags(int flags) {
 std::uint32_t add_block(Member& member, const Registration& registration) {
   auto calls = member.registrations().one_sided();
   if (calls == nullptr) {
-    calls = detail::OneSided::open(member.share()->open_for_windows());
+    calls = detail::OneSided::open(member.share()->open_part(0, nullptr));
     member.registrations().set_one_sided(calls);
   }
   return calls->add_window(registration.pointer, registration.bytes);

@@ -6,7 +6,8 @@
 namespace rondo::trace {
 
 std::string_view name(Way way) {
-  constexpr std::array<std::string_view, 3> names{"between-devices", "together", "through-host"};
+  constexpr std::array<std::string_view, 4> names{"between-devices", "together", "through-host",
+                                                  "hierarchical"};
   return names[static_cast<std::size_t>(way)];
 }
 

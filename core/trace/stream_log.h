@@ -28,8 +28,9 @@ enum class Way : std::uint8_t {
   between_devices,  ///< by memory that the other ranks' devices map
   together,         ///< one thread makes it for all ranks, where the buffers lie
   through_host,     ///< by pinned memory and the host's algorithms, whose events are there, too
+  hierarchical,     ///< in steps, by communicators with traces of their own
 };
-/// "between-devices", "together", "through-host".
+/// "between-devices", "together", "through-host", "hierarchical".
 std::string_view name(Way way);
 
 struct StreamCall {

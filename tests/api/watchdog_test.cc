@@ -81,7 +81,7 @@ class Watch {
 
  private:
   CountingLine line_{};
-  Watchdog watchdog_{0, line_, {.timeout = milliseconds(2500)}};
+  Watchdog watchdog_{0, line_, {.timeout = milliseconds(2500)}, nullptr};
   Silence::Clock::time_point begin_ = Silence::Clock::now();
 };
 

@@ -9,9 +9,9 @@
 namespace rondo::test {
 namespace {
 
-void set_environment(int rank, const Environment& more) {
-  ::setenv("RONDO_TRANSPORT", "tcp", 0);
-  ::setenv("RONDO_HOSTID", ("host" + std::to_string(rank)).c_str(), 1);
+void set_environment(int rank, Ranks ranks, const Environment& more) {
+  ::setenv("RONDO_TRANSPORT", ranks.on_host > 1 ? "shm,tcp" : "tcp", 0);
+  ::setenv("RONDO_HOSTID", ("host" + std::to_string(rank / ranks.on_host)).c_str(), 1);
   for (const std::string& each : more) {
     const std::size_t equals = each.find('=');
     ::setenv(each.substr(0, equals).c_str(), each.substr(equals + 1).c_str(), 1);
@@ -32,8 +32,8 @@ ncclUniqueId meet(int rank, const std::vector<Pipe>& ids) {
   return id;
 }
 
-void run_rank(int rank, const std::vector<Pipe>& ids, const HostBody& body) {
-  cuCtxSetCurrent(device_context(0));
+void run_rank(int rank, int device, const std::vector<Pipe>& ids, const HostBody& body) {
+  cuCtxSetCurrent(device_context(device));
   ncclComm_t comm = nullptr;
   expect(ncclCommInitRank(&comm, static_cast<int>(ids.size()), meet(rank, ids), rank));
   try {
@@ -49,13 +49,13 @@ void run_rank(int rank, const std::vector<Pipe>& ids, const HostBody& body) {
 
 }  // namespace
 
-std::vector<Ended> run_hosts(int ranks, const HostBody& body, const Environment& more) {
-  const std::vector<Pipe> ids(static_cast<std::size_t>(ranks));
+std::vector<Ended> run_hosts(Ranks ranks, const HostBody& body, const Environment& more) {
+  const std::vector<Pipe> ids(static_cast<std::size_t>(ranks.all));
   std::vector<Child> hosts;
-  for (int rank = 0; rank < ranks; ++rank) {
+  for (int rank = 0; rank < ranks.all; ++rank) {
     const auto be = [&, rank]() -> std::string {
-      set_environment(rank, more);
-      run_rank(rank, ids, body);
+      set_environment(rank, ranks, more);
+      run_rank(rank, rank % ranks.on_host, ids, body);
       return "";
     };
     hosts.emplace_back(be, Child::Also::standard_error);
@@ -68,7 +68,7 @@ std::vector<Ended> run_hosts(int ranks, const HostBody& body, const Environment&
   return ended;
 }
 
-void with_hosts(int ranks, const HostBody& body, const Environment& more) {
+void with_hosts(Ranks ranks, const HostBody& body, const Environment& more) {
   std::string failures;
   for (const Ended& each : run_hosts(ranks, body, more)) {
     if (each.status != 0)

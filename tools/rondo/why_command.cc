@@ -108,7 +108,7 @@ void tell_why(WhyInput arguments) {
                                      parse_scripts(config.schedule_texts));
   if (arguments.device) {
     if (is_token(call.collective)) reject("a barrier has no buffers", "rondo why barrier");
-    std::fputs(why::report_on_devices(call, arguments.ranks, selection).c_str(), stdout);
+    std::fputs(why::report_on_devices(call, around, selection).c_str(), stdout);
     return;
   }
   const why::Facts facts = why::facts_here(config, around);
@@ -149,14 +149,16 @@ void add_why(CLI::App& program) {
       ->check(CLI::IsMember({"type", "wide"}));
   command->add_flag("--apart", arguments->apart,
                     "each rank runs on its own machine, one like this");
-  command->add_flag("--device", arguments->device,
-                    "buffers are in GPU memory, each rank has a GPU, and these reach each other");
+  command->add_flag(
+      "--device", arguments->device,
+      "buffers are in GPU memory, each rank has a GPU, and those of a host reach each\n"
+      "other");
   CLI::Option* const profile =
       command->add_option("--profile", arguments->profile,
                           "what `rondo calibrate` measured, instead of alpha, beta and gamma");
   add_costs(*command, arguments->costs, "for the predictions: ", profile);
   for (const char* own : {"--hosts", "--topology"})  // these have costs of their own
-    for (const char* other : {"--apart", "--profile", "--alpha", "--beta", "--gamma", "--device"})
+    for (const char* other : {"--apart", "--profile", "--alpha", "--beta", "--gamma"})
       command->get_option(own)->excludes(command->get_option(other));
   for (const char* other : {"--apart", "--profile", "--transport"})
     command->get_option("--device")->excludes(command->get_option(other));

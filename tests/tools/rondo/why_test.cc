@@ -1,6 +1,7 @@
 // `rondo why`: the report from given facts, and whether jobs do what it says.
 #include <sstream>
 
+#include "core/topology/generate.h"
 #include "rondo/error.h"
 #include "tests/catch.h"
 #include "tests/support/program.h"
@@ -140,9 +141,31 @@ TEST_CASE("beyond the hosts that were measured, the choice goes by the times tha
   has(text.substr(starred, text.find('\n', starred + 1) - starred), " 1.00x");
 }
 
+TEST_CASE("between GPUs of several hosts: in steps, or through the hosts") {
+  const auto on_hosts_of = [](const std::vector<int>& sizes, const Call& call,
+                              std::string_view algorithm = {}) {
+    return why::report_on_devices(call, on_hosts(sizes, Numbering::by_host),
+                                  AlgorithmSelection(algorithm, "a test"));
+  };
+  const std::string text = on_hosts_of({8, 8}, all_reduce(16 << 20));
+  has(text, "path        hierarchical, in steps: inside hosts from GPU to GPU");
+  has(text, "step 1      inside hosts reduce_scatter of 2097152 x float32\n");
+  has(text, "step 2      across all_reduce of 2097152 x float32\n");
+  has(text, "step 3      inside hosts all_gather of 2097152 x float32\n");
+  const Call last{.count = 1 << 20, .collective = Collective::broadcast, .root = 15};
+  has(on_hosts_of({8, 8}, last), "step 1      inside hosts scatter of 131072 x uint8\n");
+  const Call scatter{.count = 1 << 20, .collective = Collective::reduce_scatter};
+  has(on_hosts_of({4, 4, 4}, scatter), "inside hosts reduce_scatter");
+  const std::string through = "path        through the hosts' memory, as a call on host buffers";
+  has(on_hosts_of({8, 7}, all_reduce(16 << 20)), through);
+  has(on_hosts_of({8, 8}, all_reduce(1 << 10)), through);
+  has(on_hosts_of({8, 8}, all_reduce(16 << 20), "ring"), through);
+}
+
 TEST_CASE("between GPUs: by hand, by a program, or by copies") {
   const auto on_devices = [](const Call& call, std::string_view algorithm = {}) {
-    return why::report_on_devices(call, 8, AlgorithmSelection(algorithm, "a test"));
+    return why::report_on_devices(call, {.ranks = 8, .one_machine = true},
+                                  AlgorithmSelection(algorithm, "a test"));
   };
   has(on_devices(all_reduce(64)), "one_shot");
   has(on_devices(all_reduce(16 << 10)), "two_shot: each rank adds up a part");
@@ -159,7 +182,8 @@ TEST_CASE("between GPUs: by hand, by a program, or by copies") {
   has(on_devices(average, "ring"), "averages of integers");
   has(on_devices({.count = 1000, .collective = Collective::all_gather}),
       "packets that carry their flags");
-  has(why::report_on_devices(all_reduce(64), 33, {}), "path        through the host's memory");
+  has(why::report_on_devices(all_reduce(64), {.ranks = 33, .one_machine = true}, {}),
+      "path        through the host's memory");
   CHECK_THROWS_AS(on_devices(all_reduce(64),
                              "all_reduce:^one_shot,two_shot,direct,ring,"
                              "bidirectional_ring,circulant,double_tree,"

@@ -1,6 +1,7 @@
 #include "tools/rondo/why/device.h"
 
 #include "core/direct_device/flag_segment.h"
+#include "core/dispatch/steps.h"
 #include "core/resident/form.h"
 #include "core/resident/programs.h"
 #include "kernels/device/calls.h"
@@ -68,14 +69,71 @@ std::string by_copies(const Call& call) {
                             "by step");
 }
 
+/// "2 x all_gather of 50000 x float32": equal calls that follow each other.
+std::string calls_text(const std::vector<stream::Request>& requests) {
+  std::string text;
+  for (std::size_t i = 0; i < requests.size();) {
+    std::size_t end = i;
+    while (end < requests.size() && alike(requests[end].call, requests[i].call)) ++end;
+    const Call& call = requests[i].call;
+    text += (text.empty() ? "" : ", ") + (end - i > 1 ? std::to_string(end - i) + " x " : "") +
+            full_name(call) + " of " + std::to_string(call.count) + " x " +
+            std::string(name(call.type));
+    i = end;
+  }
+  return text;
+}
+
+std::string steps_text(const Call& call, const dispatch::Place& place) {
+  const stream::Request request{.call = call};
+  const dispatch::Scratch scratch{.bytes = dispatch::scratch_bytes};
+  const std::vector<dispatch::Step> steps = dispatch::steps_of(request, place, scratch);
+  std::string text;
+  for (std::size_t i = 0; i < std::min<std::size_t>(steps.size(), 3); ++i) {
+    const std::string inside = calls_text(steps[i].inside);
+    const std::string across = calls_text(steps[i].across);
+    text +=
+        item("step " + std::to_string(i + 1), (inside.empty() ? "" : "inside hosts " + inside) +
+                                                  (inside.empty() || across.empty() ? "" : "; ") +
+                                                  (across.empty() ? "" : "across " + across));
+  }
+  const std::size_t more = steps.size() - std::min<std::size_t>(steps.size(), 3);
+  return text + (more > 0 ? item("", "and " + std::to_string(more) + " more like these") : "");
+}
+
+std::string between_hosts(const Call& call, const Topology& where,
+                          const AlgorithmSelection& selection) {
+  dispatch::Place place = dispatch::place_of(where, 0);
+  const std::string by_host = "through the hosts' memory, as a call on host buffers: ";
+  if (place.hosts == 0)
+    return item("path", by_host +
+                            "in steps go calls where all hosts have equally many ranks, two "
+                            "or more, which follow each other");
+  if (!dispatch::is_in_steps(call, false, place, where, selection))
+    return item("path", by_host +
+                            "in steps go all_reduce, reduce_scatter, all_gather and broadcast "
+                            "from " +
+                            size_text(dispatch::least_bytes_in_steps) +
+                            " on, where no algorithm is named and no order asked for");
+  place.host = call.root / place.on_host;
+  return item("path",
+              "hierarchical, in steps: inside hosts from GPU to GPU, across hosts through their "
+              "memory, a "
+              "part of each GPU at the same time") +
+         steps_text(call, place);
+}
+
 }  // namespace
 
-std::string report_on_devices(const Call& call, int ranks, const AlgorithmSelection& selection) {
+std::string report_on_devices(const Call& call, const Topology& where,
+                              const AlgorithmSelection& selection) {
+  const int ranks = where.ranks;
   const Topology around{.ranks = ranks, .one_machine = true, .direct = true};
   const std::string title = std::string(name(call.collective)) + " of " +
                             std::to_string(call.count) + " x " + std::string(name(call.type)) +
                             " between " + std::to_string(ranks) + " GPUs, one for each rank\n\n";
   if (ranks == 1) return title + item("path", "none: the call copies input to output");
+  if (!where.one_machine) return title + between_hosts(call, where, selection);
   if (ranks > direct_device::most_ranks)
     return title +
            item("path", "through the host's memory: GPUs reach each other in groups of up to " +

@@ -8,8 +8,9 @@
 
 namespace rondo::tool::why {
 
-/// For ranks of one host with a GPU each, which reach each other's memory. Throws
-/// Error{configuration} as communicators do.
-std::string report_on_devices(const Call& call, int ranks, const AlgorithmSelection& selection);
+/// For ranks with a GPU each. Those of a host reach each other's memory. Throws Error{configuration}
+/// as communicators do.
+std::string report_on_devices(const Call& call, const Topology& around,
+                              const AlgorithmSelection& selection);
 
 }  // namespace rondo::tool::why

@@ -1,0 +1,53 @@
+// Whole: the communicator whose calls others carry in steps, as seen by these, its parts. All of them
+// fail together, and a log of its own knows all of its collectives.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <utility>
+
+#include "core/control/control.h"
+
+namespace rondo::detail {
+
+/// Any thread.
+class Whole {
+ public:
+  /// `rank`, `control`: of the whole. `calls`: a channel of its ranks, whose log has the collectives.
+  /// `word`: where streams write the low half of the number of the newest call that is complete, of
+  /// those in steps.
+  Whole(int rank, std::shared_ptr<ControlChannel> control, std::shared_ptr<ControlChannel> calls,
+        std::shared_ptr<std::uint32_t> word)
+      : rank_(rank),
+        control_(std::move(control)),
+        calls_(std::move(calls)),
+        word_(std::move(word)) {}
+
+  /// Announces the next collective, and returns its number. `writes`: a stream will write it, as it
+  /// is made in steps. Of others the log says only that they have begun.
+  std::uint64_t begin(Call call, bool writes);
+  /// A part has failed. Waits a second at most for the whole's own words.
+  void fail(const Error& error) noexcept;
+  /// Why the parts fail, too. What the log shows comes first: other failures may follow from it.
+  std::optional<Error> failure() const;
+  /// A part waits for a rank. Has the ranks' collectives compared, which may end in failure() soon.
+  void report_stall(bool expired);
+  /// There will be no further call.
+  void leave() noexcept { calls_->leave(); }
+
+ private:
+  void note_complete();
+
+  const int rank_;
+  const std::shared_ptr<ControlChannel> control_;
+  const std::shared_ptr<ControlChannel> calls_;
+  const std::shared_ptr<std::uint32_t> word_;
+  std::mutex mutex_{};
+  std::uint64_t begun_ = 0;         ///< under mutex_
+  std::uint64_t written_last_ = 0;  ///< the newest that a stream will write; under mutex_
+};
+
+}  // namespace rondo::detail

@@ -1,0 +1,273 @@
+// Device buffers of several hosts with several GPUs each: calls in steps, inside hosts from GPU to GPU
+// and across hosts through pinned memory. Ranks are processes (hosts.h).
+#include <unistd.h>
+
+#include <csignal>
+#include <filesystem>
+#include <fstream>
+#include <map>
+
+#include "tests/catch.h"
+#include "tests/nccl/between_devices.h"
+#include "tests/nccl/check.h"
+#include "tests/nccl/hosts.h"
+
+namespace rondo::test {
+namespace {
+
+constexpr std::size_t large = 100'001;  // elements: in steps, with a rest
+
+bool contains(const std::string& text, const std::string& part) {
+  return text.find(part) != std::string::npos;
+}
+
+void sum(ncclComm_t comm, const DeviceBuffer<int>& buffer, std::size_t count, cudaStream_t stream) {
+  expect(ncclAllReduce(buffer.data(), buffer.data(), count, ncclInt, ncclSum, comm, stream));
+}
+
+TEST_CASE("every collective between the GPUs of hosts", "[hosts]") {
+  const Ranks ranks = GENERATE(Ranks(4, 2), Ranks(6, 2));
+  CHECK_NOTHROW(with_hosts(ranks, [&](int rank, ncclComm_t comm) {
+    check_calls(rank, ranks.all, comm, every_collective(1003, 1));
+    for (const int root : {0, ranks.all - 1})
+      check_calls(rank, ranks.all, comm, every_collective(large, root));
+    check_calls(rank, ranks.all, comm, every_collective(2 * large, 1, DataType::float16));
+  }));
+}
+
+TEST_CASE("every operator between the GPUs of hosts", "[hosts]") {
+  CHECK_NOTHROW(with_hosts({4, 2}, [](int rank, ncclComm_t comm) {
+    for (const DataType type : {DataType::float32, DataType::int32}) {
+      for (const ReduceOperatorInfo& each : reduce_operators) {
+        if (each.bitwise && is_float(type)) continue;
+        for (const Collective collective : {Collective::all_reduce, Collective::reduce_scatter})
+          check_calls(
+              rank, 4, comm,
+              {{.call = {.count = large, .collective = collective, .type = type, .op = each.op}}});
+      }
+    }
+    const float scalar = 3;
+    ncclRedOp_t scaled{};
+    expect(ncclRedOpCreatePreMulSum(&scaled, const_cast<float*>(&scalar), ncclFloat,
+                                    ncclScalarHostImmediate, comm));
+    const DeviceStream stream;
+    const DeviceBuffer<float> buffer(large, static_cast<float>(rank));
+    expect(ncclAllReduce(buffer.data(), buffer.data(), large, ncclFloat, scaled, comm, stream));
+    stream.finish();
+    expect_that(buffer.get() == std::vector<float>(large, 18), "3 x (0 + 1 + 2 + 3)");
+    expect(ncclRedOpDestroy(scaled, comm));
+  }));
+}
+
+TEST_CASE("a reduce_scatter in several slices of the scratch memory", "[hosts]") {
+  CHECK_NOTHROW(with_hosts({4, 2}, [](int rank, ncclComm_t comm) {
+    const Call call{
+        .count = 1'500'000, .collective = Collective::reduce_scatter, .type = DataType::int32};
+    check_calls(rank, 4, comm, {{.call = call}, {.call = call, .in_place = true}});
+  }));
+}
+
+TEST_CASE("calls of a group read what those before them write, in steps, too", "[hosts]") {
+  CHECK_NOTHROW(with_hosts({4, 2}, [](int rank, ncclComm_t comm) {
+    const DeviceStream stream;
+    const DeviceBuffer<int> buffer(large, 1);
+    const DeviceBuffer<int> small(10, rank);
+    const DeviceBuffer<int> all(4 * large, 0);
+    expect(ncclGroupStart());
+    sum(comm, buffer, large, stream);
+    sum(comm, small, 10, stream);
+    expect(ncclAllGather(buffer.data(), all.data(), large, ncclInt, comm, stream));
+    expect(ncclGroupEnd());
+    stream.finish();
+    expect_that(all.get() == std::vector<int>(4 * large, 4), "the blocks of sums");
+    expect_that(small.get() == std::vector<int>(10, 6), "0 + 1 + 2 + 3");
+  }));
+}
+
+TEST_CASE("one thread makes the calls of all GPUs of its host, in steps", "[hosts]") {
+  CHECK_NOTHROW(with_hosts(2, [](int host, ncclComm_t hosts) {
+    ncclUniqueId id{};
+    if (host == 0) expect(ncclGetUniqueId(&id));
+    expect(ncclBroadcast(&id, &id, sizeof id, ncclChar, 0, hosts, nullptr));
+    std::vector<ncclComm_t> comms(2);
+    expect(ncclGroupStart());
+    for (int gpu = 0; gpu < 2; ++gpu) {
+      cuCtxSetCurrent(device_context(gpu));
+      expect(ncclCommInitRank(&comms[static_cast<std::size_t>(gpu)], 4, id, 2 * host + gpu));
+    }
+    expect(ncclGroupEnd());
+    std::vector<std::unique_ptr<DeviceStream>> streams;
+    std::vector<std::unique_ptr<DeviceBuffer<int>>> buffers;
+    for (int gpu = 0; gpu < 2; ++gpu) {
+      cuCtxSetCurrent(device_context(gpu));
+      streams.push_back(std::make_unique<DeviceStream>());
+      buffers.push_back(std::make_unique<DeviceBuffer<int>>(30 * large, 1));
+    }
+    expect(ncclGroupStart());
+    for (int turn = 0; turn < 2; ++turn)
+      for (std::size_t gpu = 0; gpu < 2; ++gpu)
+        sum(comms[gpu], *buffers[gpu], 30 * large, *streams[gpu]);
+    expect(ncclGroupEnd());
+    for (std::size_t gpu = 0; gpu < 2; ++gpu) {
+      streams[gpu]->finish();
+      expect_that(buffers[gpu]->get() == std::vector<int>(30 * large, 16), "1 x 4 x 4");
+    }
+    buffers.clear();
+    streams.clear();
+    expect(ncclGroupStart());
+    for (const ncclComm_t comm : comms) expect(ncclCommDestroy(comm));
+    expect(ncclGroupEnd());
+  }));
+}
+
+TEST_CASE("a call in steps is one call in the trace, and its steps have traces of their own",
+          "[hosts]") {
+  const std::string name = "steps.trace";
+  const std::filesystem::path folder(RONDO_TEST_FOLDER);
+  CHECK_NOTHROW(with_hosts({4, 2},
+                           [](int, ncclComm_t comm) {
+                             const DeviceStream stream;
+                             const DeviceBuffer<int> buffer(large, 1);
+                             sum(comm, buffer, large, stream);
+                             stream.finish();
+                           },
+                           {"RONDO_TRACE=" + (folder / name).string()}));
+  std::map<std::string, int> found;  // words of calls on GPU buffers, in all files
+  int files = 0;
+  for (const auto& entry : std::filesystem::directory_iterator(folder)) {
+    if (entry.path().filename().string().rfind(name, 0) != 0) continue;
+    ++files;
+    std::ifstream file(entry.path());
+    for (std::string word; file >> word;)
+      if (word == "hierarchical" || word == "between-devices" || word == "through-host")
+        ++found[word];
+    std::filesystem::remove(entry.path());
+  }
+  CHECK(files == 3 * 4);
+  CHECK(found["hierarchical"] == 4);
+  CHECK(found["between-devices"] == 4 * 3);  // with the rest of the vector
+  CHECK(found["through-host"] == 4 * 2);
+}
+
+TEST_CASE("calls in steps are captured and replayed", "[hosts]") {
+  const Collective collective =
+      GENERATE(Collective::all_reduce, Collective::reduce_scatter, Collective::all_gather);
+  CHECK_NOTHROW(with_hosts(
+      {4, 2}, [&](int rank, ncclComm_t comm) { replay_call(rank, 4, comm, collective, large); }));
+}
+
+TEST_CASE("all other ranks report one that is killed in the middle of a call in steps", "[hosts]") {
+  const std::vector<Ended> ended = run_hosts({4, 2}, [](int rank, ncclComm_t comm) {
+    const DeviceStream stream;
+    const DeviceBuffer<int> buffer(large, 1);
+    sum(comm, buffer, large, stream);
+    stream.finish();
+    if (rank == 3) ::kill(::getpid(), SIGKILL);
+    ncclAllReduce(buffer.data(), buffer.data(), large, ncclInt, ncclSum, comm, stream);
+    stream.finish();  // the call comes to its end
+    expect(failure_of(comm), ncclRemoteError);
+    expect_error(ncclAllReduce(buffer.data(), buffer.data(), large, ncclInt, ncclSum, comm, stream),
+                 ncclRemoteError, "rank 3");
+  });
+  CHECK(ended[3].status == SIGKILL);
+  for (std::size_t rank = 0; rank < 3; ++rank) {
+    INFO(ended[rank].words);
+    CHECK(ended[rank].status == 0);
+  }
+}
+
+TEST_CASE("an abort on one GPU ends calls in steps on all hosts", "[hosts]") {
+  const bool captured = GENERATE(false, true);
+  CHECK_NOTHROW(with_hosts({4, 2}, [&](int rank, ncclComm_t comm) {
+    const DeviceStream stream;
+    const DeviceBuffer<int> buffer(large, 1);
+    const auto reduce = [&] {
+      ncclAllReduce(buffer.data(), buffer.data(), large, ncclInt, ncclSum, comm, stream);
+    };
+    if (rank == 0) {
+      expect(ncclCommRevoke(comm, NCCL_REVOKE_DEFAULT));
+      return;
+    }
+    if (captured) {
+      const CapturedGraph graph(stream, reduce);
+      graph.launch(stream);
+      stream.finish();
+    } else {
+      reduce();
+      stream.finish();
+    }
+    expect(failure_of(comm), ncclRemoteError);
+  }));
+}
+
+/// Rank 3 makes another call than the others, or has other buffers.
+enum class Odd { count, collective, memory };
+
+TEST_CASE("ranks that disagree about a call in steps are told so", "[hosts]") {
+  const Odd odd = GENERATE(Odd::count, Odd::collective, Odd::memory);
+  const std::string what = odd == Odd::memory ? "memory of different kinds" : "all_reduce #1";
+  const std::vector<Ended> ended = run_hosts({4, 2}, [&](int rank, ncclComm_t comm) {
+    const DeviceStream stream;
+    const DeviceBuffer<int> buffer(4 * large, 1);
+    std::vector<int> host(large, 1);
+    const bool other = rank == 3;
+    const std::size_t count = other && odd == Odd::count ? large - 2 : large;
+    int* const values = other && odd == Odd::memory ? host.data() : buffer.data();
+    const auto call = [&] {
+      return other && odd == Odd::collective
+                 ? ncclAllGather(values + 3 * count, values, count, ncclInt, comm, stream)
+                 : ncclAllReduce(values, values, count, ncclInt, ncclSum, comm, stream);
+    };
+    const ncclResult_t at_once = call();
+    if (at_once != ncclSuccess) expect(at_once, ncclInvalidUsage);
+    stream.finish();
+    expect(failure_of(comm), ncclInvalidUsage);
+    throw std::runtime_error(ncclGetLastError(comm));
+  });
+  for (const Ended& each : ended) CHECK_THAT(each.words, Catch::Matchers::Contains(what));
+}
+
+TEST_CASE("a rank that does not come to a call in steps is named", "[hosts]") {
+  const std::vector<Ended> ended = run_hosts({4, 2},
+                                             [](int rank, ncclComm_t comm) {
+                                               const DeviceStream stream;
+                                               const DeviceBuffer<int> buffer(large, 1);
+                                               sum(comm, buffer, large, stream);
+                                               if (rank != 3) sum(comm, buffer, large, stream);
+                                               stream.finish();
+                                               expect(failure_of(comm), ncclRemoteError);
+                                               throw std::runtime_error(ncclGetLastError(comm));
+                                             },
+                                             {"RONDO_TIMEOUT=2"});
+  for (const Ended& each : ended)
+    CHECK_THAT(each.words,
+               Catch::Matchers::Contains("all_reduce #2") && Catch::Matchers::Contains("rank 3"));
+}
+
+TEST_CASE("a host's GPUs take a part each of what crosses hosts, unless they are told otherwise",
+          "[hosts]") {
+  // In steps a rank's pinned memory takes its half of the vector, in and out.
+  const auto copied = [](Ranks ranks, const Environment& more) {
+    const auto body = [](int, ncclComm_t comm) {
+      const DeviceStream stream;
+      const DeviceBuffer<int> buffer(2 * large, 1);
+      sum(comm, buffer, 2 * large, stream);  // what is copied once
+      stream.finish();
+      const std::size_t before = fake_copied_bytes();
+      sum(comm, buffer, 2 * large, stream);
+      stream.finish();
+      throw std::runtime_error(std::to_string((fake_copied_bytes() - before) / sizeof(int)) +
+                               " elements copied");
+    };
+    return run_hosts(ranks, body, more).front().words;
+  };
+  const std::string half = std::to_string(2 * large) + " elements";
+  const std::string whole = std::to_string(4 * large) + " elements";
+  CHECK(contains(copied({4, 2}, {}), half));
+  CHECK(contains(copied({5, 2}, {}), whole));
+  CHECK(contains(copied({4, 2}, {"NCCL_P2P_DISABLE=1"}), whole));
+  CHECK(contains(copied({4, 2}, {"NCCL_ALGO=Ring"}), whole));
+}
+
+}  // namespace
+}  // namespace rondo::test
