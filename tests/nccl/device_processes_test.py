@@ -23,6 +23,7 @@ TILE = 9973
 HALF = 4 << 20  # bytes of a slice
 SIZES = [1, 5000, HALF + 3]
 OWN_DEVICES = os.environ.get("DEVICES") == "own"  # a device for each rank
+ON_HOST = int(os.environ.get("ON_HOST", 0))  # ranks that take each other for one host; 0: all
 
 
 def pattern(rank, size):
@@ -49,6 +50,8 @@ class Rank:
     def __init__(self, rank, ranks, made):
         self.rank, self.ranks = int(rank), int(ranks)
         self.device, self.stream = None, None
+        if ON_HOST:
+            os.environ["RONDO_HOSTID"] = f"host{self.rank // ON_HOST}"
         if self.rank == 0 or os.environ.get("DEVICES") != "first":
             self.device = Device(self.rank if OWN_DEVICES else 0)
             self.stream = self.device.stream()
@@ -338,6 +341,11 @@ class Processes(Job):
 
     def test_graphs_are_replayed(self):
         self.check_all(self.run_ranks("replay", 2), "from device to device")
+
+    def test_hosts_with_two_ranks_each_take_steps(self):
+        for what in ("sum_floats", "move", "replay"):
+            self.check_all(self.run_ranks(what, 4, ON_HOST="2"), "from GPU to GPU inside 2 hosts")
+        self.check_last_was_killed(self.run_ranks("die", 4, ON_HOST="2"))
 
     def test_the_end_of_a_communicator_leaves_captures_elsewhere_alone(self):
         for what in ("destroy_beside_capture", "abort_beside_capture"):
