@@ -47,6 +47,7 @@ std::string by_program(const resident::Choice& choice, const Call& call, const T
   const auto lanes = static_cast<std::uint32_t>(program.schedule.lanes);
   const bool usual = choice.composition.name() == resident::default_algorithm(call.collective);
   const double slice = static_cast<double>(sizes.slice * size_of(call.type));
+  const bool shifted = sizes.stripes > 1 && sizes.shorter(sizes.stripes - 1) > 0;
   return item("path", kernel_text("the program of a schedule")) +
          item("algorithm", choice.composition.name()) +
          item("why", choice.composition.written
@@ -59,7 +60,8 @@ std::string by_program(const resident::Choice& choice, const Call& call, const T
                               ? "frames of " + size_text(shape.frame_bytes)
                               : std::string("packets that carry their flags")) +
          item("slices", std::to_string(sizes.passes) + (sizes.passes == 1 ? " pass" : " passes") +
-                            ", each of up to " + size_text(slice) + " of a chunk for each block");
+                            ", each of up to " + size_text(slice) + " of a chunk for each block" +
+                            (shifted ? "; one more in blocks that begin out of step" : ""));
 }
 
 std::string by_copies(const Call& call) {
