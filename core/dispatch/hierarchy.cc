@@ -19,6 +19,7 @@ class Hierarchy::Memory {
     const cuda::CurrentContext current(context_.get());
     device_ = cuda::current_device();
     word_.emplace(sizeof(std::uint32_t));
+    written_.emplace();
     stream_ = cuda::make_stream();
     cuda::check(cuda::driver().mem_alloc(&scratch_, scratch_bytes), "cuMemAlloc");
   }
@@ -26,12 +27,14 @@ class Hierarchy::Memory {
     try {
       const cuda::CurrentContext current(context_.get());
       free_scratch();
+      written_.reset();
       word_.reset();
       stream_.reset();
     } catch (const std::exception& error) {
       log(LogLevel::info, -1, std::string("while giving memory of steps back: ") + error.what(),
           LogSubsystem::destroy);
-      static_cast<void>(stream_.release());  // gone with its context
+      if (written_) written_->abandon();  // gone with the context, as the stream is
+      static_cast<void>(stream_.release());
     }
   }
   Memory(const Memory&) = delete;
@@ -44,11 +47,22 @@ class Hierarchy::Memory {
             {.on_device = true, .device = device_}};
   }
   std::uint32_t* word() const { return reinterpret_cast<std::uint32_t*>(word_->data()); }
-  cuda::DevicePointer word_on_device() const { return word_->device_address(word_->data()); }
-  /// Streams may still use it when it goes.
-  void leave() {
-    word_->leave();
+  /// What is in the stream is all that uses it so far: the stream writes the number into the word.
+  void write(std::uint64_t number, cuda::Stream stream) {
     is_used_ = true;
+    cuda::write_value(word_->device_address(word_->data()), static_cast<unsigned>(number), stream);
+    written_->record(stream, std::nullopt);
+  }
+  /// Returns when no stream uses it any more.
+  void finish() {
+    const cuda::CurrentContext current(context_.get());
+    written_->finish();
+    is_used_ = false;
+  }
+  /// Streams may still use it when it goes, unless finish() came last.
+  void leave(bool is_used) {
+    is_used_ = is_used_ || is_used;
+    if (is_used_) word_->leave();
   }
 
  private:
@@ -62,6 +76,7 @@ class Hierarchy::Memory {
   const cuda::SharedContext context_;
   int device_ = 0;
   std::optional<cuda::PinnedMemory> word_{};
+  std::optional<stream::Order> written_{};
   cuda::OwnedStream stream_{};
   cuda::DevicePointer scratch_ = 0;
   bool is_used_ = false;
@@ -113,9 +128,7 @@ std::string Hierarchy::open_parts(const cuda::SharedContext& context, bool meets
   return device->reduces() ? "" : "there are no kernels for reductions";
 }
 
-Hierarchy::~Hierarchy() {
-  if (state_->failure()) memory_->leave();
-}
+Hierarchy::~Hierarchy() { memory_->leave(state_->failure().has_value()); }
 
 std::vector<stream::Orders*> Hierarchy::orders() const {
   return {&inside_->between_devices()->orders(), &across_->through_host(nullptr)->orders()};
@@ -153,18 +166,19 @@ void Hierarchy::copy(const Step& step, cuda::Stream stream) const {
 void Hierarchy::end(const Turn& turn, cuda::Stream stream) const {
   const cuda::CurrentContext current(memory_->context());
   turn.traced.end(stream);
-  if (turn.number == 0) return;
-  cuda::write_value(memory_->word_on_device(), static_cast<unsigned>(turn.number), stream);
+  if (turn.number != 0) memory_->write(turn.number, stream);
 }
 
 void Hierarchy::finish() {
   inside_->finish();
   across_->finish();
+  memory_->finish();
 }
 
 void Hierarchy::finish_in_order() {
   inside_->finish_in_order();
   across_->finish_in_order();
+  memory_->finish();
 }
 
 void Hierarchy::leave() {

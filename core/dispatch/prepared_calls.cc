@@ -76,7 +76,7 @@ void PreparedCalls::close() {
   if (has_left_) return;
   RankCalls& calls = get();
   calls.leave_rendezvous();
-  if (calls.between_devices() == nullptr) return;
+  if (calls.between_devices() == nullptr && calls.hierarchy() == nullptr) return;
   FirstFailure failure;
   if (!state().failure()) failure.watch([&] { calls.finish_in_order(); });
   if (state().failure()) {

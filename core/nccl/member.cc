@@ -139,8 +139,9 @@ void Member::close() {
   background_.wait_for_threads();
   if (is_revoked() || state_->failure()) {
     streamed_->withdraw();
-    // Calls between devices report their failures themselves.
-    const bool silent = is_revoked() || streamed_->between_devices() != nullptr;
+    // Calls between devices, and those in steps, report their failures themselves.
+    const bool silent = is_revoked() || streamed_->between_devices() != nullptr ||
+                        streamed_->hierarchy() != nullptr;
     if (const auto disagreement = silent ? std::nullopt : state_->untold()) throw *disagreement;
     return;
   }

@@ -156,6 +156,28 @@ TEST_CASE("calls in steps are captured and replayed", "[hosts]") {
       {4, 2}, [&](int rank, ncclComm_t comm) { replay_call(rank, 4, comm, collective, large); }));
 }
 
+TEST_CASE("a graph of calls in steps may outlive its communicator", "[hosts]") {
+  CHECK_NOTHROW(with_hosts({4, 2}, [](int rank, ncclComm_t comm) {
+    ncclComm_t child = nullptr;
+    expect(ncclCommSplit(comm, 0, rank, &child, nullptr));
+    const DeviceStream stream;
+    const DeviceBuffer<int> buffer(4 * large, 1);
+    const CapturedGraph graph(stream, [&] {
+      sum(child, buffer, large, stream);
+      expect(ncclReduceScatter(buffer.data(),
+                               buffer.data() + static_cast<std::size_t>(rank) * large, large,
+                               ncclInt, ncclSum, child, stream));
+    });
+    graph.launch(stream);
+    stream.finish();
+    expect_that(buffer.get()[static_cast<std::size_t>(rank) * large] == (rank == 0 ? 16 : 4),
+                "sums of sums on rank 0 alone");
+    expect(ncclCommDestroy(child));
+    graph.launch(stream);
+    stream.finish();
+  }));
+}
+
 TEST_CASE("all other ranks report one that is killed in the middle of a call in steps", "[hosts]") {
   const std::vector<Ended> ended = run_hosts({4, 2}, [](int rank, ncclComm_t comm) {
     const DeviceStream stream;
