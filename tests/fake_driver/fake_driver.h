@@ -129,6 +129,12 @@ void fake_break_context(rondo::cuda::Context context, int status = 700);
 int fake_races();
 /// From here on so many threads run each block of a kernel that waits for others; 2 at first.
 void fake_block_threads(unsigned threads);
+/// From here on what is put into streams is noted, for the next function. Each thread's clock begins.
+void fake_note_times();
+/// Ends that. Returns the seconds until all that was noted would be done, by the model in timeline.h.
+/// Call it when it is done. Throws std::runtime_error for what the model does not know: graphs, host
+/// functions, memsets, the host's memory, kernels that wait for others.
+double fake_predicted_seconds();
 /// As if a device's context had been destroyed: all its memory is nobody's any more. Not for device
 /// 0, as host memory has that number, too.
 void fake_lose_memory(int device);

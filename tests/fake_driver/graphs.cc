@@ -3,6 +3,7 @@
 #include <thread>
 #include <utility>
 
+#include "tests/fake_driver/clock.h"
 #include "tests/fake_driver/state.h"
 
 namespace rondo::test {
@@ -114,6 +115,7 @@ int cuEventRecord(Event event, Stream stream) {
     record_inside(event, real);
   } else {
     event->captured.reset();
+    note_record(real, event);
     put(real, [event](Launch&) { return record(event); });
   }
   return success;
@@ -138,6 +140,7 @@ int cuStreamWaitEvent(Stream stream, Event event, unsigned flags) {
   if (external && real->capture == nullptr) return invalid_value;
   if (!external && !event->captured.expired()) return wait_inside(event, real);
   if (!external && real->capture != nullptr) return capture_isolation;
+  note_wait(real, event);
   put(real, [event](Launch&) { return wait_for(event); });
   return success;
 }
@@ -160,6 +163,7 @@ int cuEventSynchronize(Event event) {
 
 int cuStreamBeginCapture_v2(Stream stream, int mode) {
   if (const int status = enter("cuStreamBeginCapture")) return status;
+  note_unknown("a captured stream");
   const std::scoped_lock lock(state().mutex);
   if (stream == nullptr || stream->capture != nullptr) return invalid_value;
   const auto capture = std::make_shared<CaptureState>();
@@ -209,6 +213,7 @@ int cuGraphInstantiateWithFlags(GraphExec* exec, Graph graph, unsigned long long
 int cuGraphLaunch(GraphExec exec, Stream stream) {
   std::unique_lock<std::mutex> entry;
   if (const int status = enter_stream("cuGraphLaunch", stream, entry)) return status;
+  note_unknown("a graph");
   const std::scoped_lock lock(state().mutex);
   // The body stays until the work is gone, so destroying the graph early is allowed.
   put(resolve(stream),

@@ -7,6 +7,7 @@
 
 #include "kernels/device/pieces.h"
 #include "tests/fake_driver/accesses.h"
+#include "tests/fake_driver/clock.h"
 #include "tests/fake_driver/resident_kernels.h"
 #include "tests/fake_driver/state.h"
 #include "tests/fake_driver/train_kernels.h"
@@ -211,6 +212,8 @@ int cuLaunchKernel(Function function, unsigned blocks_x, unsigned blocks_y, unsi
   if (blocks_x * blocks_y * blocks_z * threads == 0 || threads > 1024) return invalid_value;
   if (blocks_z != 1 || threads != threads_x || shared_bytes != 0 || extra != nullptr)
     return invalid_value;
+  if (function->train_kernel >= 0 || function->resident_kernel >= 0)
+    note_unknown("kernels of the trainer, or that wait for others");
   if (function->train_kernel >= 0)
     return put_kernel(stream, *function,
                       train_work(function->train_kernel, arguments[0], blocks_x * threads));
@@ -223,6 +226,8 @@ int cuLaunchKernel(Function function, unsigned blocks_x, unsigned blocks_y, unsi
   if (!translate_all(*pieces, element_bytes, blocks_y, function->context->device))
     return invalid_value;
   const Grid grid{std::size_t{blocks_x} * threads, blocks_y};
+  note_kernel(resolve(stream), *static_cast<const Pieces*>(arguments[0]),
+              pieces->count * element_bytes, blocks_y);
   if (!is_aligned(*pieces, element_bytes, blocks_y)) {
     return put_kernel(stream, *function, [context = function->context] {
       break_context(context, misaligned_address);

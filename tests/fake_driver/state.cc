@@ -8,6 +8,8 @@
 #include <thread>
 #include <utility>
 
+#include "tests/fake_driver/clock.h"
+
 namespace rondo::test {
 namespace {
 
@@ -105,6 +107,7 @@ State& state() {
 }
 
 int enter(const char* function, cuda::Context context) {
+  spend_call(false);
   const std::scoped_lock lock(state().mutex);
   ++state().calls[function];
   if (state().deadly == function) ::raise(SIGKILL);
@@ -128,6 +131,7 @@ int wait_in(cuda::Context context, Token& token) {
 int enter_stream(const char* function, cuda::Stream stream, std::unique_lock<std::mutex>& entry) {
   const cuda::Stream real = resolve(stream);
   if (const int status = enter(function, real != nullptr ? real->context : nullptr)) return status;
+  spend_call(true);
   std::size_t limit = 0;
   {
     std::unique_lock lock(state().mutex);

@@ -12,6 +12,7 @@
 #include <thread>
 
 #include "tests/fake_driver/accesses.h"
+#include "tests/fake_driver/clock.h"
 #include "tests/fake_driver/resident_kernels.h"
 #include "tests/fake_driver/state.h"
 
@@ -59,11 +60,6 @@ std::atomic_ref<unsigned> word(cuda::DevicePointer address) {
   return std::atomic_ref<unsigned>(*reinterpret_cast<unsigned*>(reachable(address, 4)));
 }
 
-/// Whether waits take these flags.
-bool is_known_wait(unsigned flags) {
-  return flags == cuda::wait_value_equal || flags == cuda::wait_value_reached;
-}
-
 void wait_for_value(cuda::Context context, cuda::DevicePointer address, unsigned value,
                     unsigned flags) {
   const Touch touch(context);
@@ -74,11 +70,6 @@ void wait_for_value(cuda::Context context, cuda::DevicePointer address, unsigned
   while (touch.works() && !is_there()) std::this_thread::sleep_for(std::chrono::microseconds(5));
 }
 
-/// Whether memory operations take the address.
-bool is_word(cuda::DevicePointer address) {
-  return address % 4 == 0 && reachable_by_device(address, 4) != nullptr;
-}
-
 /// FAKE_MEMORY_OPERATIONS
 bool memory_operations_are(const char* what) {
   const char* const set = std::getenv("FAKE_MEMORY_OPERATIONS");
@@ -87,8 +78,19 @@ bool memory_operations_are(const char* what) {
 
 constexpr int not_supported = 801;
 
-void write_value(cuda::DevicePointer address, unsigned value) {
-  if (!memory_operations_are("lost")) word(address).store(value, std::memory_order_release);
+void write_value(cuda::Context context, cuda::DevicePointer address, unsigned value) {
+  const Touch touch(context);
+  if (touch.works() && !memory_operations_are("lost"))
+    word(address).store(value, std::memory_order_release);
+}
+
+/// Whether the driver takes the operation.
+bool is_known(const cuda::MemoryOperation& operation) {
+  const auto& [what, address, value, flags, alias, unused] = operation;
+  const bool waits = what == cuda::operation_wait_value &&
+                     (flags == cuda::wait_value_equal || flags == cuda::wait_value_reached);
+  const bool writes = what == cuda::operation_write_value && flags == cuda::write_value_default;
+  return (waits || writes) && address % 4 == 0 && reachable_by_device(address, 4) != nullptr;
 }
 
 /// From here on this is another context. With the driver's mutex held.
@@ -142,6 +144,22 @@ int put_touching(cuda::Stream stream, Work work) {
   return put(stream, [context = stream->context, work = std::move(work)] {
     const Touch touch(context);
     if (touch.works()) work();
+  });
+}
+
+int put_operations(cuda::Stream stream, const std::vector<cuda::MemoryOperation>& all) {
+  if (memory_operations_are("refused")) return not_supported;
+  if (!std::ranges::all_of(all, is_known)) return invalid_value;
+  note_operations(stream, all);
+  return put(stream, [all, context = stream->context] {
+    for (const auto& [what, address, value, flags, alias, unused] : all) {
+      const auto number = static_cast<unsigned>(value);
+      if (what == cuda::operation_wait_value) {
+        wait_for_value(context, address, number, flags);
+      } else {
+        write_value(context, address, number);
+      }
+    }
   });
 }
 
@@ -303,6 +321,7 @@ int cuMemcpyAsync(DevicePointer to, DevicePointer from, std::size_t bytes, Strea
   std::byte* const target = reachable(to, bytes);
   const std::byte* const source = reachable(from, bytes);
   if (target == nullptr || source == nullptr || bytes == 0) return invalid_value;
+  note_copy(resolve(stream), to, from, bytes);
   return put_touching(resolve(stream), [=] {
     copy_in_pieces(target, source, bytes);
     state().copied_bytes += bytes;
@@ -314,6 +333,7 @@ int cuMemsetD8Async(DevicePointer to, unsigned char value, std::size_t bytes, St
   if (const int status = enter_stream("cuMemsetD8Async", stream, entry)) return status;
   std::byte* const target = reachable(to, bytes);
   if (target == nullptr || bytes == 0) return invalid_value;
+  note_unknown("a memset");
   return put_touching(resolve(stream), [=] {
     const Access access("a memset", {{target, bytes, true}});
     std::memset(target, value, bytes);
@@ -323,54 +343,35 @@ int cuMemsetD8Async(DevicePointer to, unsigned char value, std::size_t bytes, St
 int cuStreamWaitValue32_v2(Stream stream, DevicePointer address, unsigned value, unsigned flags) {
   std::unique_lock<std::mutex> entry;
   if (const int status = enter_stream("cuStreamWaitValue32", stream, entry)) return status;
-  if (memory_operations_are("refused")) return not_supported;
-  if (!is_word(address) || !is_known_wait(flags)) return invalid_value;
-  const Stream real = resolve(stream);
-  return put(real,
-             [=, context = real->context] { wait_for_value(context, address, value, flags); });
+  return put_operations(resolve(stream), {{.operation = rondo::cuda::operation_wait_value,
+                                           .address = address,
+                                           .value = value,
+                                           .flags = flags}});
 }
 
-int cuStreamWriteValue32_v2(Stream stream, DevicePointer address, unsigned value,
-                            unsigned /*flags*/) {
+int cuStreamWriteValue32_v2(Stream stream, DevicePointer address, unsigned value, unsigned flags) {
   std::unique_lock<std::mutex> entry;
   if (const int status = enter_stream("cuStreamWriteValue32", stream, entry)) return status;
-  if (memory_operations_are("refused")) return not_supported;
-  if (!is_word(address)) return invalid_value;
-  return put_touching(resolve(stream), [=] { write_value(address, value); });
+  return put_operations(resolve(stream), {{.operation = rondo::cuda::operation_write_value,
+                                           .address = address,
+                                           .value = value,
+                                           .flags = flags}});
 }
 
 int cuStreamBatchMemOp_v2(Stream stream, unsigned count, rondo::cuda::MemoryOperation* operations,
                           unsigned flags) {
   std::unique_lock<std::mutex> entry;
   if (const int status = enter_stream("cuStreamBatchMemOp", stream, entry)) return status;
-  if (memory_operations_are("refused") || memory_operations_are("unbatched")) return not_supported;
+  if (memory_operations_are("unbatched")) return not_supported;
   constexpr unsigned too_many = 256;  // the manual: "must be less than 256"
   if (count == 0 || count >= too_many || flags != 0) return invalid_value;
-  const std::vector<rondo::cuda::MemoryOperation> all(operations, operations + count);
-  for (const auto& each : all) {
-    const bool waits = each.operation == rondo::cuda::operation_wait_value;
-    if (!waits && each.operation != rondo::cuda::operation_write_value) return invalid_value;
-    const bool is_known =
-        waits ? is_known_wait(each.flags) : each.flags == rondo::cuda::write_value_default;
-    if (!is_known || !is_word(each.address)) return invalid_value;
-  }
-  const Stream real = resolve(stream);
-  return put(real, [all, context = real->context] {
-    for (const auto& each : all) {
-      const auto value = static_cast<unsigned>(each.value);
-      if (each.operation == rondo::cuda::operation_wait_value) {
-        wait_for_value(context, each.address, value, each.flags);
-        continue;
-      }
-      const Touch touch(context);
-      if (touch.works()) write_value(each.address, value);
-    }
-  });
+  return put_operations(resolve(stream), {operations, operations + count});
 }
 
 int cuLaunchHostFunc(Stream stream, rondo::cuda::HostFunction function, void* data) {
   std::unique_lock<std::mutex> entry;
   if (const int status = enter_stream("cuLaunchHostFunc", stream, entry)) return status;
+  note_unknown("a host function");
   return put(resolve(stream), [=] { run_host_function(function, data); });
 }
 
