@@ -13,9 +13,6 @@
 namespace rondo::direct_device {
 namespace {
 
-/// Larger calls whose buffers lie in windows are copied or reduced from there.
-constexpr std::size_t most_bytes_through_arenas = std::size_t{512} << 10;
-
 /// What a captured call holds on to.
 struct Kept {
   std::shared_ptr<Watcher> watcher;
@@ -146,10 +143,10 @@ void DeviceCalls::begin(const stream::Request& request) {
   current_.begin(request.stream);
   resident::Executor* const executor = watcher_->executor();
   const bool could_wait = executor != nullptr && executor->serves(request.call);
-  const bool large = index_space_bytes(request.call, heap.ranks()) > most_bytes_through_arenas;
-  const WindowPlaces places = could_wait && !large
-                                  ? WindowPlaces{}
-                                  : places_of(request, windows_, heap.rank(), heap.ranks());
+  const bool small = could_wait && index_space_bytes(request.call, heap.ranks()) <=
+                                       executor->most_bytes_in_windows();
+  const WindowPlaces places =
+      small ? WindowPlaces{} : places_of(request, windows_, heap.rank(), heap.ranks());
   const bool waits = could_wait && places == WindowPlaces{};
   const std::uint64_t sequence = watcher_->announce(request.call, true, places);
   if (sequence == 0) return rethrow_failure();

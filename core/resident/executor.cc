@@ -5,6 +5,7 @@
 #include <cstring>
 #include <iomanip>
 #include <new>
+#include <set>
 #include <sstream>
 
 #include "core/base/log.h"
@@ -90,13 +91,14 @@ Executor::Places::Places(int ranks, const device::ArenaShape& shape)
       end(scratch + scratch_bytes(shape)) {}
 
 Executor::Executor(const detail::CommunicatorState& state, cuda::Context context,
-                   std::uint32_t stripes, std::unique_ptr<BlockBudget> budget)
+                   std::uint32_t stripes, std::unique_ptr<BlockBudget> budget, bool share_devices)
     : rank_(state.rank()),
       around_(state.topology()),
       selection_(state.algorithms()),
       shape_(arena_shape(state.size(), stripes)),
       kernels_(cuda::ResidentKernels::of(context)),
       budget_(std::move(budget)),
+      share_devices_(share_devices),
       places_(state.size(), shape_),
       pinned_(pinned_bytes),
       copies_(cuda::make_stream()),
@@ -130,7 +132,10 @@ std::shared_ptr<Executor> Executor::make(const std::shared_ptr<detail::Communica
   }
   budget->reduce(stripes);
   tell(*state, {}, stripes);
-  return std::shared_ptr<Executor>(new Executor(*state, context, stripes, std::move(budget)));
+  std::set<std::string> devices;
+  for (const Candidate& each : candidates) devices.insert(each.device);
+  return std::shared_ptr<Executor>(new Executor(*state, context, stripes, std::move(budget),
+                                                devices.size() < candidates.size()));
 }
 
 void Executor::connect(const std::vector<cuda::DevicePointer>& places) {
@@ -185,6 +190,14 @@ bool Executor::takes(const Composition& composition, const Call& call) const {
 }
 
 bool Executor::serves(const Call& call) { return choice_of(call).form != Form::finite; }
+
+/// Copies from windows use links better, but streams take longer to wait for each other. By models of GPUs
+/// with links (bench/results/gpu-model-8-h100.txt) a block makes up for that until it has moved 256 KiB
+/// at 2 and 4 ranks, and more at 8. For ranks that share a GPU there is no model.
+std::size_t Executor::most_bytes_in_windows() const {
+  constexpr std::size_t of_block = std::size_t{256} << 10;
+  return share_devices_ ? 2 * of_block : shape_.stripes * of_block;
+}
 
 void Executor::launch(const Call& call, const device::Scalar& scalar, cuda::DevicePointer input,
                       cuda::DevicePointer output, cuda::Stream stream) {

@@ -51,6 +51,9 @@ class Executor {
   /// Whether calls of this shape are made here: the same on every rank. They have at least one
   /// element. Throws Error{configuration} where RONDO_ALGORITHM leaves no algorithm.
   bool serves(const Call& call);
+  /// Up to so many bytes a call is faster here than by copies, also where its buffers lie in windows. The
+  /// same on every rank.
+  std::size_t most_bytes_in_windows() const;
 
   /// Puts a call that is served into `stream`, of the context, which must be current. `scalar`:
   /// multiplies the input first. The first call of an algorithm waits until its program is on the
@@ -88,7 +91,7 @@ class Executor {
   };
 
   Executor(const detail::CommunicatorState& state, cuda::Context context, std::uint32_t stripes,
-           std::unique_ptr<BlockBudget> budget);
+           std::unique_ptr<BlockBudget> budget, bool share_devices);
   device::Control& control() const;
   device::Control* control_on_device() const;
   std::byte* const* arenas() const;
@@ -109,6 +112,7 @@ class Executor {
   const device::ArenaShape shape_;
   const cuda::ResidentKernels& kernels_;
   const std::unique_ptr<BlockBudget> budget_;
+  const bool share_devices_;  ///< some ranks do
   Places places_;
   cuda::PinnedMemory pinned_;  ///< the control, then what copy_in() copies
   cuda::OwnedStream copies_;

@@ -170,6 +170,22 @@ TEST_CASE("calls that wait and finite calls keep their order, whatever their str
   });
 }
 
+TEST_CASE("calls on windows are kernels that wait up to 256 KiB for each block, and copies above") {
+  const auto [bytes, kernels] = GENERATE(table<std::size_t, int>(
+      {{resident::least_stripes * (256 << 10), 2}, {resident::most_stripes * (256 << 10) + 4, 0}}));
+  const ResidentLaunches launches;
+  const std::size_t count = bytes / sizeof(int);
+  run_on_own(init_on_own(2), [&, count = count](int rank, ncclComm_t comm) {
+    const DeviceBuffer<int> memory(count, rank + 1);
+    const DeviceStream stream;
+    const Window window(comm, memory, count);
+    expect(ncclAllReduce(memory.data(), memory.data(), count, ncclInt, ncclSum, comm, stream));
+    stream.finish();
+    expect_that(memory.get() == std::vector<int>(count, 3), "the sum");
+  });
+  CHECK(launches.are(kernels));
+}
+
 TEST_CASE("two communicators that wait, called in a different order on each rank, and a child") {
   const ResidentLaunches launches;
   call_in_two_orders(init_on_own(2), init_on_own(2));
