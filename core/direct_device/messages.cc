@@ -16,14 +16,12 @@ Messages::Messages(const StagingHeap& heap, std::vector<stream::Request> request
   choose_streams();
   for (Kind& kind : kinds_) {
     std::vector<std::size_t>& next = kind.sends ? state_.sent : state_.received;
-    std::size_t& slot = next[static_cast<std::size_t>(kind.peer)];
-    kind.first = slot;
-    slot = static_cast<std::size_t>(kind.slot(kind.pieces.size()));
+    place(kind, next[static_cast<std::size_t>(kind.peer)]);
     std::vector<std::uint32_t>& pieces = kind.sends ? state_.pieces_sent : state_.pieces_received;
     std::uint32_t& before = pieces[static_cast<std::size_t>(kind.peer)];
     kind.moved_before = before;
     if (number_ != 0) before += static_cast<std::uint32_t>(kind.pieces.size());
-    rounds_ = std::max(rounds_, kind.pieces.size() + (kind.sends ? 0 : slots));
+    rounds_ = std::max(rounds_, kind.pieces.size() + kind.lag);
   }
 }
 
@@ -42,7 +40,28 @@ void Messages::cut(const stream::Request& request) {
   const cuda::DevicePointer address =
       cuda::address_of(request.sends ? request.input : request.output);
   for (std::size_t at = 0; at < bytes; at += heap_.slot_bytes())
-    kind.pieces.push_back({address + at, std::min(heap_.slot_bytes(), bytes - at)});
+    kind.pieces.push_back({.address = address + at,
+                           .bytes = std::min(heap_.slot_bytes(), bytes - at),
+                           .follows = at > 0});
+}
+
+/// From the slot `next` on. Long messages take slots 0 and 1, or 2 and 3, at once where they can: half as
+/// many flags and copies, while the peer has the other two. The peer need not do so.
+void Messages::place(Kind& kind, std::size_t& next) {
+  const bool is_long = kind.pieces.size() > slots;
+  if (!kind.sends) kind.lag = is_long ? slots / 2 : slots;
+  std::vector<Piece> placed;
+  for (Piece& piece : kind.pieces) {
+    if (is_long && piece.follows && next % 2 == 1) {
+      placed.back().bytes += piece.bytes;
+      placed.back().slots = 2;
+    } else {
+      piece.slot = static_cast<int>(next);
+      placed.push_back(piece);
+    }
+    next = (next + 1) % slots;
+  }
+  kind.pieces = std::move(placed);
 }
 
 void Messages::choose_streams() {
@@ -60,8 +79,8 @@ void Messages::choose_streams() {
 
 bool Messages::advance() {
   if (round_ == 0) begin();
-  if (round_ >= slots) move(false, round_ - slots);
-  move(true, round_);
+  move(false);
+  move(true);
   if (++round_ < rounds_) return true;
   gather();
   signals_.end(number_);
@@ -93,36 +112,39 @@ void Messages::copy_own() const {
   }
 }
 
-/// The piece `index` of all sends, or receives, that have one.
-void Messages::move(bool sends, std::size_t index) {
+/// The next piece of all sends, or receives, that have one in this round.
+void Messages::move(bool sends) {
   for (const cuda::Stream each : streams_) {
     std::vector<Kind*> kinds;
     for (Kind& kind : kinds_) {
-      if (kind.stream == each && kind.sends == sends && index < kind.pieces.size())
+      if (kind.stream == each && kind.sends == sends && round_ >= kind.lag &&
+          kind.put < kind.pieces.size())
         kinds.push_back(&kind);
     }
-    if (!kinds.empty()) move(kinds, index);
+    if (!kinds.empty()) move(kinds);
   }
 }
 
 /// The same for kinds of one direction and stream.
-void Messages::move(const std::vector<Kind*>& kinds, std::size_t index) {
+void Messages::move(const std::vector<Kind*>& kinds) {
   const bool sends = kinds.front()->sends;
   const cuda::Stream stream = kinds.front()->stream;
   const int rank = heap_.rank();
-  for (const Kind* const kind : kinds)
-    signals_.take(sends ? Signal::taken : Signal::sent, kind->slot(index), kind->peer);
+  for (const Kind* const kind : kinds) {
+    const Piece& piece = kind->pieces[kind->put];
+    for (int slot = piece.slot; slot < piece.slot + piece.slots; ++slot)
+      signals_.take(sends ? Signal::taken : Signal::sent, slot, kind->peer);
+  }
   signals_.put(stream);
   for (Kind* const kind : kinds) {
-    const Piece& piece = kind->pieces[index];
-    const int slot = kind->slot(index);
+    const Piece& piece = kind->pieces[kind->put++];
     if (sends) {
-      cuda::copy(heap_.slot(rank, kind->peer, slot), piece.address, piece.bytes, stream);
+      cuda::copy(heap_.slot(rank, kind->peer, piece.slot), piece.address, piece.bytes, stream);
     } else {
-      cuda::copy(piece.address, heap_.slot(kind->peer, rank, slot), piece.bytes, stream);
+      cuda::copy(piece.address, heap_.slot(kind->peer, rank, piece.slot), piece.bytes, stream);
     }
-    signals_.tell(sends ? Signal::sent : Signal::taken, slot, kind->peer);
-    kind->put = index + 1;
+    for (int slot = piece.slot; slot < piece.slot + piece.slots; ++slot)
+      signals_.tell(sends ? Signal::sent : Signal::taken, slot, kind->peer);
     if (number_ == 0) continue;
     const FlagSegment& flags = heap_.flags();
     if (kind->put == kind->pieces.size()) {

@@ -16,7 +16,8 @@
 // - Several kinds share a stream where there are more of them than side_streams.h has, and a driver
 //   may run several streams one after the other. Then the order of rounds keeps groups of equal
 //   messages, such as all-to-alls, going: send 0, 1, 2, 3, receive 0, send 4,
-//   receive 1, ... A send waits for nothing that comes later on any rank.
+//   receive 1, ... A send waits for nothing that comes later on any rank. Pieces of long messages
+//   take two slots each. There it is send 0, 1, receive 0, send 2, receive 1, ...
 //
 // Like all signals, these are balanced when both sides have passed a message, so a captured group
 // can be replayed. The slots of a captured group are fixed. So all ranks must capture the same
@@ -66,29 +67,32 @@ class Messages {
   std::size_t entries_left() const;
 
  private:
-  /// One slice.
+  /// One slice, or two that lie side by side.
   struct Piece {
     cuda::DevicePointer address = 0;
     std::size_t bytes = 0;
+    bool follows = false;  ///< the piece before, in the same message
+    int slot = 0;
+    int slots = 1;
   };
   struct Kind {
     int peer = 0;
     bool sends = false;
     std::vector<Piece> pieces{};
-    std::size_t first = 0;           ///< slot
+    std::size_t lag = 0;             ///< rounds before the first piece
     std::uint32_t moved_before = 0;  ///< pieces, by earlier groups
     std::size_t put = 0;             ///< pieces that are in the stream
     cuda::Stream stream = nullptr;
-    int slot(std::size_t piece) const { return static_cast<int>((first + piece) % slots); }
   };
 
   Kind& kind_of(const stream::Request& request);
   void cut(const stream::Request& request);
+  static void place(Kind& kind, std::size_t& next);
   void choose_streams();
   void begin();
   void copy_own() const;
-  void move(bool sends, std::size_t index);
-  void move(const std::vector<Kind*>& kinds, std::size_t index);
+  void move(bool sends);
+  void move(const std::vector<Kind*>& kinds);
 
   const StagingHeap& heap_;
   const std::vector<stream::Request> requests_;

@@ -20,13 +20,15 @@
 //   known: with CUDA_DEVICE_MAX_CONNECTIONS=1 a group of a long send and a long recv hangs if its peer
 //   makes the two calls one after the other. Messages of 4 slices pass.
 //
-// N ranks, K queues of each, SLOTS of each pair and direction, PIECES (slices) of each message.
+// N ranks, K queues of each, SLOTS of each pair and direction, PIECES (slices) of each message. A piece of
+// two slots, as long messages have, is one of the two SLOTS here.
 // 2 ranks have at most 2 such streams, 3 ranks at most 4.
 //
 // check: holds      -DN=2 -DK=1 -DSLOTS=4 -DPIECES=4
 // check: deadlock   -DN=2 -DK=1 -DSLOTS=4 -DPIECES=6
 // check: holds      -DN=2 -DK=2 -DSLOTS=4 -DPIECES=6
 // check: holds      -DN=2 -DK=1 -DSLOTS=4 -DPIECES=6 -DGROUPS
+// check: holds      -DN=2 -DK=1 -DSLOTS=2 -DPIECES=6 -DGROUPS
 // check: holds      -DN=3 -DK=1 -DSLOTS=1 -DPIECES=1
 // check: deadlock   -DN=3 -DK=3 -DSLOTS=1 -DPIECES=2
 // check: holds      -DN=3 -DK=4 -DSLOTS=1 -DPIECES=2

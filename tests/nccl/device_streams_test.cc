@@ -99,8 +99,8 @@ TEST_CASE("many calls of a rank keep to their part of a queue, so late threads g
 
 TEST_CASE("a long call between devices keeps to its part of a queue", "[fake]") {
   const bool message = GENERATE(false, true);
-  // 80 slices of 8 entries, or 200 pieces of 3, all zeros: other tests look at what moves.
-  const std::size_t bytes = std::size_t{message ? 200U : 320U} << 20;
+  // 80 slices of 8 entries, or 160 pieces of 3, all zeros: other tests look at what moves.
+  constexpr std::size_t bytes = std::size_t{320} << 20;
   const std::size_t count = bytes / sizeof(double);
   const std::vector<ncclComm_t> comms = init_on_device(2);
   const LimitedQueues counted(no_limit);
