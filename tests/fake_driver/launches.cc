@@ -119,16 +119,15 @@ bool translate(std::uint64_t& pointer, std::size_t bytes, int device) {
 struct CUfunc_st {
   rondo::cuda::Context context = nullptr;
   unsigned long long context_number = 0;  ///< the function is dead once there is another
-  std::size_t combining = 0;              ///< place among device::kernel_names
+  std::size_t combining = 0;              ///< place among device::kernel_names; past them: none
   int train_kernel = -1;                  ///< number among the trainer's; negative: none
   int resident_kernel = -1;               ///< among those that wait for others; negative: none
 };
 
 struct CUmod_st {
-  std::array<CUfunc_st, rondo::device::kernel_names.size()> functions{};
-  std::map<int, CUfunc_st> train_functions{};     ///< by their kernels' numbers, once asked for
-  std::map<int, CUfunc_st> resident_functions{};  ///< likewise
-  CUfunc_st origin{};                             ///< what all of them begin as
+  std::map<std::string, CUfunc_st>
+      functions{};     ///< by name, once asked for; under the driver's mutex
+  CUfunc_st origin{};  ///< what all of them begin as
 };
 
 using namespace rondo::test;
@@ -164,10 +163,6 @@ int cuModuleLoadData(Module* module, const void* image) {
   if (verdict.status != success) return verdict.status;
   auto made = std::make_shared<CUmod_st>();
   made->origin = {context, context->number.load(std::memory_order_relaxed)};
-  for (std::size_t i = 0; i < made->functions.size(); ++i) {
-    made->functions[i] = made->origin;
-    made->functions[i].combining = i;
-  }
   *module = made.get();
   const std::scoped_lock lock(state().mutex);
   state().modules.push_back(std::move(made));
@@ -178,20 +173,15 @@ int cuModuleLoadData(Module* module, const void* image) {
 int cuModuleGetFunction(Function* function, Module module, const char* name) {
   if (const int status = enter("cuModuleGetFunction")) return status;
   const auto& names = rondo::device::kernel_names;
-  const auto found = std::ranges::find(names, std::string(name));
-  const auto add = [&](std::map<int, CUfunc_st>& functions, int kernel, int CUfunc_st::*number) {
-    const std::scoped_lock lock(state().mutex);
-    CUfunc_st& made = functions.try_emplace(kernel, module->origin).first->second;
-    made.*number = kernel;
-    *function = &made;
-    return success;
-  };
-  if (const int kernel = train_kernel(name); kernel >= 0)
-    return add(module->train_functions, kernel, &CUfunc_st::train_kernel);
-  if (const int kernel = resident_kernel(name); kernel >= 0)
-    return add(module->resident_functions, kernel, &CUfunc_st::resident_kernel);
-  if (found == names.end()) return not_found;
-  *function = &module->functions[static_cast<std::size_t>(found - names.begin())];
+  CUfunc_st made = module->origin;
+  made.combining =
+      static_cast<std::size_t>(std::ranges::find(names, std::string(name)) - names.begin());
+  made.train_kernel = train_kernel(name);
+  made.resident_kernel = resident_kernel(name);
+  if (made.combining == names.size() && made.train_kernel < 0 && made.resident_kernel < 0)
+    return not_found;
+  const std::scoped_lock lock(state().mutex);
+  *function = &module->functions.try_emplace(name, made).first->second;
   return success;
 }
 
@@ -212,15 +202,14 @@ int cuLaunchKernel(Function function, unsigned blocks_x, unsigned blocks_y, unsi
   if (blocks_x * blocks_y * blocks_z * threads == 0 || threads > 1024) return invalid_value;
   if (blocks_z != 1 || threads != threads_x || shared_bytes != 0 || extra != nullptr)
     return invalid_value;
-  if (function->train_kernel >= 0 || function->resident_kernel >= 0)
+  const bool trains = function->train_kernel >= 0;
+  if (trains || function->resident_kernel >= 0) {
     note_unknown("kernels of the trainer, or that wait for others");
-  if (function->train_kernel >= 0)
     return put_kernel(stream, *function,
-                      train_work(function->train_kernel, arguments[0], blocks_x * threads));
-  if (function->resident_kernel >= 0)
-    return put_kernel(
-        stream, *function,
-        resident_work(function->resident_kernel, arguments[0], blocks_x, function->context));
+                      trains ? train_work(function->train_kernel, arguments[0], blocks_x * threads)
+                             : resident_work(function->resident_kernel, arguments[0], blocks_x,
+                                             function->context));
+  }
   auto pieces = std::make_shared<Pieces>(*static_cast<const Pieces*>(arguments[0]));
   const std::size_t element_bytes = bytes_of_kernel(function->combining);
   if (!translate_all(*pieces, element_bytes, blocks_y, function->context->device))
