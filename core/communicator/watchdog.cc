@@ -39,7 +39,7 @@ std::optional<Error> Watchdog::failure_of_whole(bool expired) const {
   if (failure) {
     whole_->fail(*failure);
   } else {
-    whole_->report_stall(expired);
+    whole_->report_stall(expired, timeout(), is_from_program());
   }
   return failure;
 }
@@ -59,7 +59,8 @@ void Watchdog::ask_why(const std::optional<Awaited>& awaited, bool expired) {
 
 void Watchdog::await_diagnosis(const std::optional<Awaited>& awaited) {
   detail::await_diagnosis(
-      control::times::for_verdict, [&] { return control_.failed(); },
+      control::times::for_verdict,
+      [&] { return control_.failed() || (whole_ != nullptr && whole_->failure()); },
       [&] { ask_why(awaited, false); });
 }
 

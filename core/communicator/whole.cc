@@ -5,7 +5,9 @@
 namespace rondo::detail {
 namespace {
 
-constexpr std::chrono::milliseconds longest_wait_for_words{1000};
+constexpr std::chrono::milliseconds for_words{500};
+/// For slower ranks to reach their last calls.
+constexpr std::chrono::milliseconds for_slower_ranks{200};
 
 /// The whole's log may say it better: of all ranks, and of the calls that the program made.
 bool may_be_known(const Error& error) {
@@ -14,6 +16,12 @@ bool may_be_known(const Error& error) {
 }
 
 }  // namespace
+
+Whole::Whole(int rank, std::shared_ptr<ControlChannel> control,
+             std::shared_ptr<ControlChannel> calls, std::shared_ptr<std::uint32_t> word)
+    : rank_(rank), word_(std::move(word)), control_(std::move(control)), calls_(std::move(calls)) {
+  calls_->before_reports([this] { note_complete_now(); });
+}
 
 std::uint64_t Whole::begin(Call call, bool writes) {
   const std::scoped_lock lock(mutex_);
@@ -33,11 +41,20 @@ void Whole::note_complete() {
   if (complete > calls_->calls().completed()) calls_->calls().complete(complete);
 }
 
-void Whole::report_stall(bool expired) {
-  {
-    const std::scoped_lock lock(mutex_);
-    note_complete();
-  }
+void Whole::note_complete_now() {
+  const std::scoped_lock lock(mutex_);
+  note_complete();
+}
+
+void Whole::compare() {
+  note_complete_now();
+  calls_->compare_calls(for_slower_ranks);
+}
+
+void Whole::report_stall(bool expired, std::chrono::milliseconds timeout, bool from_program) {
+  note_complete_now();
+  if (calls_->calls().completed() == calls_->calls().begun()) return;  // a replay, say
+  calls_->set_timeout(timeout, from_program);
   calls_->report_stall(expired);
 }
 
@@ -51,8 +68,8 @@ void Whole::fail(const Error& error) noexcept {
   try {
     if (may_be_known(error))
       await_diagnosis(
-          longest_wait_for_words, [this] { return failure().has_value(); },
-          [this] { report_stall(false); });
+          for_words, [this] { return failure().has_value(); },
+          [this] { calls_->report_stall(false); });
     control_->fail(failure().value_or(
         Error(error.code(),
               error.message() + "; this was in a step among some ranks, counted from 0 there",

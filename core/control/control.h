@@ -9,10 +9,12 @@
 #include <atomic>
 #include <chrono>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "core/base/address_family.h"
@@ -78,9 +80,12 @@ class ControlChannel {
 
   /// Written by the thread that makes the calls, read by the control thread.
   CallLog& calls() { return calls_; }
+  /// Before the first call: `note` is run where they are about to be read.
+  void before_reports(std::function<void()> note) { before_reports_ = std::move(note); }
 
  protected:
   CallLog calls_;
+  std::function<void()> before_reports_{};
   std::atomic<std::int64_t> timeout_{0};  ///< milliseconds; 0: unknown. Relaxed: guards nothing
   std::atomic<bool> timeout_from_program_{false};  ///< relaxed, likewise
   /// Set with release after the failure is stored; failed()'s acquire pairs with it.

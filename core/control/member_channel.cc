@@ -203,6 +203,7 @@ void MemberChannel::compare_calls(std::chrono::milliseconds longest) {
 }
 
 CallReport MemberChannel::call_report(std::uint64_t from, std::uint64_t to) const {
+  if (before_reports_) before_reports_();
   CallReport report{.begun = calls_.begun(), .completed = calls_.completed()};
   const auto last = std::min({to, report.begun, from + most_calls});
   for (auto sequence = std::max<std::uint64_t>(from, 1); sequence <= last; ++sequence) {

@@ -61,7 +61,17 @@ AskedList put_through_host(AskedSpan group, const std::set<const RankCalls*>& ra
   return others;
 }
 
+/// Every rank's calls are numbered alike, whatever path they take.
+void announce(const Asked& asked) {
+  Hierarchy* const hierarchy = asked.calls->hierarchy();
+  if (hierarchy != nullptr && !is_message(asked.request)) hierarchy->begin(asked.request);
+}
+
 }  // namespace
+
+AskedList put_through_host(AskedSpan group, FirstFailure& failure) {
+  return put_through_host(group, {}, failure);
+}
 
 bool is_captured(cuda::Stream stream) {
   int status = 0;
@@ -109,6 +119,7 @@ Parted part(AskedSpan group) {
   Parted parted;
   for (const Asked* const asked : group) {
     const bool on_host = !in_streams.contains(asked->calls->state()->identity());
+    if (on_host) announce(*asked);
     (on_host ? parted.on_host : parted.in_streams).push_back(asked);
   }
   return parted;

@@ -31,6 +31,9 @@ struct Parted {
 };
 Parted part(AskedSpan group);
 
+/// Puts calls that need it into their streams through the host. Returns the others.
+AskedList put_through_host(AskedSpan group, FirstFailure& failure);
+
 /// Puts calls of communicators that need it into their streams. Returns the others of them, which
 /// may begin on the host when their streams are done. Returns at once, unless it must wait for room
 /// in queues.

@@ -1,9 +1,12 @@
 #include "core/dispatch/hierarchy.h"
 
 #include <algorithm>
+#include <iterator>
+#include <set>
 #include <string>
 
 #include "core/base/log.h"
+#include "core/base/threads.h"
 #include "core/communicator/lifetime.h"
 #include "core/cuda/pinned.h"
 #include "core/direct_device/staging_heap.h"
@@ -15,71 +18,88 @@ namespace rondo::dispatch {
 /// What a rank's steps need, of its context. Goes with the last part, perhaps on a thread of its own.
 class Hierarchy::Memory {
  public:
-  explicit Memory(cuda::SharedContext context) : context_(std::move(context)) {
-    const cuda::CurrentContext current(context_.get());
-    device_ = cuda::current_device();
-    word_.emplace(sizeof(std::uint32_t));
-    written_.emplace();
-    stream_ = cuda::make_stream();
-    cuda::check(cuda::driver().mem_alloc(&scratch_, scratch_bytes), "cuMemAlloc");
-  }
+  explicit Memory(cuda::SharedContext context)
+      : held_(std::make_shared<Held>(std::move(context))) {}
   ~Memory() {
+    if (!is_used_) return;
+    // Streams end in their own time: not on the thread of a program that may hold them up.
     try {
-      const cuda::CurrentContext current(context_.get());
-      free_scratch();
-      written_.reset();
-      word_.reset();
-      stream_.reset();
-    } catch (const std::exception& error) {
-      log(LogLevel::info, -1, std::string("while giving memory of steps back: ") + error.what(),
-          LogSubsystem::destroy);
-      if (written_) written_->abandon();  // gone with the context, as the stream is
-      static_cast<void>(stream_.release());
+      start_thread([held = held_] { held->finish(); }).detach();
+    } catch (const std::exception&) {
+      held_->finish();
     }
   }
   Memory(const Memory&) = delete;
   Memory& operator=(const Memory&) = delete;
 
-  cuda::Context context() const { return context_.get(); }
+  cuda::Context context() const { return held_->context.get(); }
+  /// Of calls in steps.
+  stream::Orders& orders() const { return *held_->orders; }
   Scratch scratch() const {
-    return {reinterpret_cast<std::byte*>(scratch_),
+    return {reinterpret_cast<std::byte*>(held_->scratch),
             scratch_bytes,
-            {.on_device = true, .device = device_}};
+            {.on_device = true, .device = held_->device}};
   }
-  std::uint32_t* word() const { return reinterpret_cast<std::uint32_t*>(word_->data()); }
-  /// What is in the stream is all that uses it so far: the stream writes the number into the word.
-  void write(std::uint64_t number, cuda::Stream stream) {
+  std::uint32_t* word() const { return reinterpret_cast<std::uint32_t*>(held_->word->data()); }
+  /// What is in the stream is a whole call. The stream writes the number into the word; 0: not.
+  void end(std::uint64_t number, cuda::Stream stream) {
     is_used_ = true;
-    cuda::write_value(word_->device_address(word_->data()), static_cast<unsigned>(number), stream);
-    written_->record(stream, std::nullopt);
+    if (number != 0)
+      cuda::write_value(held_->word->device_address(word()), static_cast<unsigned>(number), stream);
+    orders().record(stream, cuda::capture_of(stream));
   }
   /// Returns when no stream uses it any more.
   void finish() {
-    const cuda::CurrentContext current(context_.get());
-    written_->finish();
+    orders().finish();
     is_used_ = false;
-  }
-  /// Streams may still use it when it goes, unless finish() came last.
-  void leave(bool is_used) {
-    is_used_ = is_used_ || is_used;
-    if (is_used_) word_->leave();
   }
 
  private:
-  /// cuMemFree waits for all of the context's streams: see direct_device/staging_heap.cc.
-  void free_scratch() const {
-    if (!is_used_ && cuda::driver().mem_free_async(scratch_, stream_.get()) == cuda::success)
-      return;
-    cuda::driver().mem_free(scratch_);
-  }
+  struct Held {
+    explicit Held(cuda::SharedContext of) : context(std::move(of)) {
+      const cuda::CurrentContext current(context.get());
+      device = cuda::current_device();
+      word.emplace(sizeof(std::uint32_t));
+      orders.emplace(context.get());
+      stream = cuda::make_stream();
+      cuda::check(cuda::driver().mem_alloc(&scratch, scratch_bytes), "cuMemAlloc");
+    }
+    ~Held() {
+      try {
+        const cuda::CurrentContext current(context.get());
+        // cuMemFree waits for all of the context's streams: see direct_device/staging_heap.cc.
+        if (cuda::driver().mem_free_async(scratch, stream.get()) != cuda::success)
+          cuda::driver().mem_free(scratch);
+        orders->close();
+        word.reset();
+        stream.reset();
+      } catch (const std::exception& error) {
+        log(LogLevel::info, -1, std::string("while giving memory of steps back: ") + error.what(),
+            LogSubsystem::destroy);
+        orders->abandon();  // gone with the context, as the stream is
+        static_cast<void>(stream.release());
+      }
+    }
+    Held(const Held&) = delete;
+    Held& operator=(const Held&) = delete;
+    void finish() const noexcept {
+      try {
+        orders->finish();
+      } catch (const std::exception&) {
+        // The context is gone, and its streams.
+      }
+    }
 
-  const cuda::SharedContext context_;
-  int device_ = 0;
-  std::optional<cuda::PinnedMemory> word_{};
-  std::optional<stream::Order> written_{};
-  cuda::OwnedStream stream_{};
-  cuda::DevicePointer scratch_ = 0;
-  bool is_used_ = false;
+    const cuda::SharedContext context;
+    int device = 0;
+    std::optional<cuda::PinnedMemory> word{};
+    std::optional<stream::Orders> orders{};
+    cuda::OwnedStream stream{};
+    cuda::DevicePointer scratch = 0;
+  };
+
+  const std::shared_ptr<Held> held_;
+  bool is_used_ = false;  ///< of the thread that makes calls, then of the last owner
 };
 
 Hierarchy::Hierarchy(State state, std::shared_ptr<Memory> memory, Place place)
@@ -88,10 +108,9 @@ Hierarchy::Hierarchy(State state, std::shared_ptr<Memory> memory, Place place)
       place_(place),
       whole_(state_->as_whole(std::shared_ptr<std::uint32_t>(memory_, memory_->word()))) {}
 
-std::unique_ptr<Hierarchy> Hierarchy::make(const State& state, const cuda::SharedContext& context,
-                                           bool meets) {
+std::unique_ptr<Hierarchy> Hierarchy::make(const State& state, const cuda::SharedContext& context) {
   const Place place = place_of(state->topology(), state->rank());
-  if (place.hosts == 0 || !state->config().peer_to_peer) return nullptr;
+  if (place.hosts == 0) return nullptr;
   const auto agree = [&](const std::string& obstacle) {
     const std::string first = direct_device::first_said(state->exchange(obstacle));
     if (!first.empty())
@@ -100,25 +119,25 @@ std::unique_ptr<Hierarchy> Hierarchy::make(const State& state, const cuda::Share
     return first.empty();
   };
   std::shared_ptr<Memory> memory;
-  std::string obstacle;
+  std::string obstacle = state->config().peer_to_peer ? "" : "RONDO_P2P_DISABLE=1";
   try {
     if (context == nullptr) throw Error(ErrorCode::system, "no CUDA device was current");
-    memory = std::make_shared<Memory>(context);
+    if (obstacle.empty()) memory = std::make_shared<Memory>(context);
   } catch (const Error& error) {
     obstacle = error.message();
   }
   if (!agree(obstacle)) return nullptr;
   std::unique_ptr<Hierarchy> made(new Hierarchy(state, std::move(memory), place));
-  if (!agree(made->open_parts(context, meets))) return nullptr;
+  if (!agree(made->open_parts(context))) return nullptr;
   log(LogLevel::info, state->rank(),
-      "GPU buffers go from GPU to GPU inside " + std::to_string(place.hosts) +
-          " hosts, and a part of each through the hosts' memory",
+      "large collectives on GPU buffers go in steps: from GPU to GPU inside " +
+          std::to_string(place.hosts) + " hosts, and a part of each across",
       LogSubsystem::p2p);
   return made;
 }
 
-std::string Hierarchy::open_parts(const cuda::SharedContext& context, bool meets) {
-  inside_ = std::make_shared<RankCalls>(context, meets);
+std::string Hierarchy::open_parts(const cuda::SharedContext& context) {
+  inside_ = std::make_shared<RankCalls>(context, true);
   across_ = std::make_shared<RankCalls>(context, false);
   inside_->prepare(state_->open_part(place_.host, whole_));
   across_->prepare(state_->open_part(place_.index, whole_));
@@ -128,11 +147,9 @@ std::string Hierarchy::open_parts(const cuda::SharedContext& context, bool meets
   return device->reduces() ? "" : "there are no kernels for reductions";
 }
 
-Hierarchy::~Hierarchy() { memory_->leave(state_->failure().has_value()); }
+Hierarchy::~Hierarchy() = default;
 
-std::vector<stream::Orders*> Hierarchy::orders() const {
-  return {&inside_->between_devices()->orders(), &across_->through_host(nullptr)->orders()};
-}
+stream::Orders& Hierarchy::orders() const { return memory_->orders(); }
 
 Hierarchy::Turn Hierarchy::begin(const stream::Request& request) {
   rethrow_failure();
@@ -154,6 +171,7 @@ Hierarchy::Turn Hierarchy::begin(const stream::Request& request) {
 
 void Hierarchy::enter(const Turn& turn, cuda::Stream stream) const {
   const cuda::CurrentContext current(memory_->context());
+  memory_->orders().follow(stream, cuda::capture_of(stream));
   turn.traced.begin(stream);
 }
 
@@ -166,7 +184,7 @@ void Hierarchy::copy(const Step& step, cuda::Stream stream) const {
 void Hierarchy::end(const Turn& turn, cuda::Stream stream) const {
   const cuda::CurrentContext current(memory_->context());
   turn.traced.end(stream);
-  if (turn.number != 0) memory_->write(turn.number, stream);
+  memory_->end(turn.number, stream);
 }
 
 void Hierarchy::finish() {
@@ -179,6 +197,8 @@ void Hierarchy::finish_in_order() {
   inside_->finish_in_order();
   across_->finish_in_order();
   memory_->finish();
+  whole_->compare();
+  rethrow_failure();
 }
 
 void Hierarchy::leave() {
@@ -209,17 +229,19 @@ void Hierarchy::rethrow_failure() const {
 
 namespace {
 
-/// A call of one rank in steps, and the position of its first among those of the group.
-struct Stepped {
+/// A collective of one rank, and the position of its first step among those of the group. Without
+/// steps it takes another path, in one position.
+struct Positioned {
   const Asked* asked;
   const Hierarchy* hierarchy;
   Hierarchy::Turn turn;
   std::size_t first;
 
-  const Step* at(std::size_t step) const {
-    return step >= first && step - first < turn.steps.size() ? &turn.steps[step - first] : nullptr;
+  std::size_t end() const { return first + std::max<std::size_t>(1, turn.steps.size()); }
+  bool is_at(std::size_t position) const { return position >= first && position < end(); }
+  const Step* step(std::size_t position) const {
+    return turn.steps.empty() ? nullptr : &turn.steps[position - first];
   }
-  std::size_t end() const { return first + turn.steps.size(); }
 };
 
 void add(RankCalls& part, const std::vector<stream::Request>& requests, std::vector<Asked>& to) {
@@ -227,37 +249,63 @@ void add(RankCalls& part, const std::vector<stream::Request>& requests, std::vec
     to.push_back({.calls = &part, .request = request, .in_order = true});
 }
 
-void put_step(const std::vector<Stepped>& calls, std::size_t step, FirstFailure& failure) {
+void put(const std::vector<Asked>& group, FirstFailure& failure) {
+  AskedList asked;
+  for (const Asked& each : group) asked.push_back(&each);
+  failure.watch([&] {
+    if (!meet(asked)) put_into_streams(asked, failure);
+  });
+}
+
+/// Returns calls that need no stream's order.
+AskedList put_at(const std::vector<Positioned>& calls, std::size_t position,
+                 FirstFailure& failure) {
   std::vector<Asked> inside;
   std::vector<Asked> across;
-  for (const Stepped& each : calls) {
-    const Step* const mine = each.at(step);
-    if (mine == nullptr) continue;
+  AskedList whole;
+  for (const Positioned& each : calls) {
+    if (!each.is_at(position)) continue;
+    const Step* const step = each.step(position);
+    if (step == nullptr) {
+      whole.push_back(each.asked);
+      continue;
+    }
     const cuda::Stream stream = each.asked->request.stream;
     failure.watch([&] {
-      if (step == each.first) each.hierarchy->enter(each.turn, stream);
-      each.hierarchy->copy(*mine, stream);
+      if (position == each.first) each.hierarchy->enter(each.turn, stream);
+      each.hierarchy->copy(*step, stream);
     });
-    add(each.hierarchy->inside(), mine->inside, inside);
-    add(each.hierarchy->across(), mine->across, across);
+    add(each.hierarchy->inside(), step->inside, inside);
+    add(each.hierarchy->across(), step->across, across);
   }
-  for (const std::vector<Asked>* const group : {&inside, &across}) {
-    AskedList asked;
-    for (const Asked& each : *group) asked.push_back(&each);
-    put_into_streams(asked, failure);
-  }
-  for (const Stepped& each : calls) {
-    if (each.end() == step + 1)
+  put(inside, failure);
+  put(across, failure);
+  for (const Positioned& each : calls) {
+    if (each.end() == position + 1 && each.step(position) != nullptr)
       failure.watch([&] { each.hierarchy->end(each.turn, each.asked->request.stream); });
   }
+  return put_through_host(whole, failure);
+}
+
+/// Calls of communicators that make none of the group in steps leave `calls`.
+AskedList take_others(std::vector<Positioned>& calls) {
+  std::set<const Hierarchy*> in_steps;
+  for (const Positioned& each : calls)
+    if (!each.turn.steps.empty()) in_steps.insert(each.hierarchy);
+  AskedList others;
+  std::erase_if(calls, [&](const Positioned& each) {
+    const bool is_other = !in_steps.contains(each.hierarchy);
+    if (is_other) others.push_back(each.asked);
+    return is_other;
+  });
+  return others;
 }
 
 }  // namespace
 
 AskedList put_in_steps(AskedSpan group, FirstFailure& failure) {
   AskedList others;
-  std::vector<Stepped> calls;
-  std::size_t end = 0;
+  std::vector<Positioned> calls;
   for (const Asked* const asked : group) {
     Hierarchy* const hierarchy = asked->calls->hierarchy();
     if (hierarchy == nullptr || is_message(asked->request)) {
@@ -266,22 +314,24 @@ AskedList put_in_steps(AskedSpan group, FirstFailure& failure) {
     }
     failure.watch([&] {
       Hierarchy::Turn turn = hierarchy->begin(asked->request);
-      if (turn.steps.empty()) return others.push_back(asked);
       // A call may read what the rank's call before it writes.
       std::size_t first = 0;
-      for (const Stepped& before : calls)
+      for (const Positioned& before : calls)
         if (before.hierarchy == hierarchy) first = before.end();
       calls.push_back({asked, hierarchy, std::move(turn), first});
-      end = std::max(end, calls.back().end());
     });
   }
+  std::ranges::copy(take_others(calls), std::back_inserter(others));
+  std::size_t end = 0;
+  for (const Positioned& each : calls) end = std::max(end, each.end());
   FirstFailure of_steps;
-  for (std::size_t step = 0; step < end; ++step) put_step(calls, step, of_steps);
+  for (std::size_t position = 0; position < end; ++position)
+    std::ranges::copy(put_at(calls, position, of_steps), std::back_inserter(others));
   failure.watch([&] {
     try {
       of_steps.rethrow();
     } catch (const std::exception&) {
-      for (const Stepped& each : calls) each.hierarchy->rethrow_failure();
+      for (const Positioned& each : calls) each.hierarchy->rethrow_failure();
       throw;
     }
   });

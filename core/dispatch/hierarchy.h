@@ -24,8 +24,7 @@ class Hierarchy {
   /// Collective. Null on every rank where the hosts have different numbers of ranks, or one; or
   /// where GPUs of a host do not reach each other. RONDO_DEBUG=INFO says why. Throws as
   /// RankCalls::prepare().
-  static std::unique_ptr<Hierarchy> make(const State& state, const cuda::SharedContext& context,
-                                         bool meets);
+  static std::unique_ptr<Hierarchy> make(const State& state, const cuda::SharedContext& context);
   ~Hierarchy();
   Hierarchy(const Hierarchy&) = delete;
   Hierarchy& operator=(const Hierarchy&) = delete;
@@ -48,8 +47,8 @@ class Hierarchy {
 
   RankCalls& inside() const { return *inside_; }
   RankCalls& across() const { return *across_; }
-  /// The order of calls inside the host, and across.
-  std::vector<stream::Orders*> orders() const;
+  /// The order of calls in steps.
+  stream::Orders& orders() const;
 
   /// As RankCalls'.
   void finish();
@@ -67,7 +66,7 @@ class Hierarchy {
 
   Hierarchy(State state, std::shared_ptr<Memory> memory, Place place);
   /// Collective. Empty, or why calls are not made in steps.
-  std::string open_parts(const cuda::SharedContext& context, bool meets);
+  std::string open_parts(const cuda::SharedContext& context);
 
   const State state_;
   const std::shared_ptr<Memory> memory_;
@@ -78,7 +77,8 @@ class Hierarchy {
 };
 
 /// Puts those of a thread's calls that are made in steps into their streams, step by step, so that
-/// one thread can make the calls of several ranks. Returns the others.
+/// one thread can make the calls of several ranks; and those that stand between such calls of one
+/// communicator. Returns the others.
 AskedList put_in_steps(AskedSpan group, FirstFailure& failure);
 
 }  // namespace rondo::dispatch

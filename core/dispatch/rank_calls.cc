@@ -84,7 +84,7 @@ void RankCalls::prepare(State state) {
   enter_rendezvous();
   // Collective, so every rank does it, also one without a device.
   between_devices_ = direct_device::DeviceCalls::make(state_, context_);
-  hierarchy_ = Hierarchy::make(state_, context_, meets_);
+  hierarchy_ = Hierarchy::make(state_, context_);
   join_orders();
   if (between_devices_ != nullptr && state_->leaves_with_process())
     add_to_leaving(weak_from_this());
@@ -120,9 +120,17 @@ void RankCalls::leave_rendezvous() {
   if (rendezvous_) rendezvous_->leave(state_->rank());
 }
 
+std::vector<State> RankCalls::parts() const {
+  std::vector<State> states;
+  if (!hierarchy_) return states;
+  for (const RankCalls* const part : {&hierarchy_->inside(), &hierarchy_->across()})
+    if (part->all_ranks() == nullptr) states.push_back(part->state());
+  return states;
+}
+
 std::vector<stream::Orders*> RankCalls::orders() const {
   std::vector<stream::Orders*> all;
-  if (hierarchy_) all = hierarchy_->orders();
+  if (hierarchy_) all.push_back(&hierarchy_->orders());
   if (through_host_) all.push_back(&through_host_->orders());
   if (between_devices_) all.push_back(&between_devices_->orders());
   return all;

@@ -38,6 +38,9 @@ class RankCalls : public std::enable_shared_from_this<RankCalls> {
   void prepare(State state);
   /// Null before either.
   const State& state() const { return state_; }
+  /// The communicators that are parts of it, for calls in steps, but for those whose calls one thread
+  /// has made for all ranks: these ranks hold each other's.
+  std::vector<State> parts() const;
 
   /// Calls through the host. Throws cuda::CudaError.
   const std::shared_ptr<stream::StreamCalls>& through_host(cuda::Stream stream);

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <bit>
 
+#include "core/direct_device/flag_segment.h"
 #include "core/plan/decide.h"
 
 namespace rondo::dispatch {
@@ -181,8 +182,8 @@ class Maker {
   const Buffer output_;
 };
 
-/// Divided by the ranks of a host, and then by the hosts. The first is exact for floats by a power
-/// of two, so the result is rounded once.
+/// Divided by the ranks of a host, and then by the hosts. For floats the first is exact by a power of
+/// two, unless it is too small a number.
 bool may_average(const Call& call, const Place& place) {
   return is_float(call.type) && std::has_single_bit(static_cast<unsigned>(place.on_host));
 }
@@ -192,7 +193,7 @@ bool may_average(const Call& call, const Place& place) {
 Place place_of(const Topology& topology, int rank) {
   const Hosts hosts(topology);
   const int on_host = hosts.size(0);
-  if (hosts.count() < 2 || on_host < 2) return {.hosts = 0};
+  if (hosts.count() < 2 || on_host < 2 || on_host > direct_device::most_ranks) return {.hosts = 0};
   for (int each = 0; each < topology.ranks; ++each) {
     if (hosts.size(hosts.host_of(each)) != on_host || hosts.host_of(each) != each / on_host)
       return {.hosts = 0};

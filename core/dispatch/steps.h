@@ -32,7 +32,8 @@ struct Place {
   int ranks() const { return hosts * on_host; }
 };
 
-/// No hosts: the ranks do not lie like that, or there is only one level.
+/// No hosts: the ranks do not lie like that, there is only one level, or a host has more ranks than reach
+/// each other's memory.
 Place place_of(const Topology& topology, int rank);
 
 struct DeviceCopy {

@@ -1,5 +1,7 @@
 #include "core/nccl/member.h"
 
+#include <algorithm>
+
 #include "core/base/awake.h"
 #include "core/base/log.h"
 #include "core/base/threads.h"
@@ -183,7 +185,8 @@ void Member::let_go(std::shared_ptr<Member> member) {
   const bool may_wait = member->phase_.load(std::memory_order_acquire) == Phase::ready &&
                         member->streamed().all_ranks() == nullptr;
   if (!may_wait) return;
-  const State state = member->state_;
+  std::vector<State> states = member->streamed().parts();
+  states.push_back(member->state_);
   // Another owner, such as an open group, may belong to the calling thread.
   const bool kept = member.use_count() > 1 || member->may_be_kept();
   const auto longest = kept ? letting_go_of_kept : letting_go;
@@ -192,7 +195,8 @@ void Member::let_go(std::shared_ptr<Member> member) {
   // it in that, they would hear nothing, and take this rank for killed.
   AwakeClock clock;
   const auto end = clock.now() + longest;
-  while (state.use_count() > 1 && clock.now() < end)
+  const auto is_held = [](const State& state) { return state.use_count() > 1; };
+  while (std::ranges::any_of(states, is_held) && clock.now() < end)
     std::this_thread::sleep_for(std::chrono::microseconds(50));
 }
 

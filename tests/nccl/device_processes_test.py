@@ -265,8 +265,7 @@ class Rank:
     def end_beside_capture(self, function):
         """Ends the communicator while another library's stream is captured in global mode."""
         memory = Memory(self.device, pattern(self.rank, 100))
-        for root in range(self.ranks):  # when the last is complete here, all ranks have made it
-            self.broadcast(memory, root)
+        self.all_reduce(memory, memory.size)  # when it is complete here, all ranks have made it
         self.finish()
         captured, graph = self.device.stream(), ctypes.c_void_p()
         self.device.call("cuStreamBeginCapture_v2", captured, 0)

@@ -70,17 +70,97 @@ TEST_CASE("a reduce_scatter in several slices of the scratch memory", "[hosts]")
 TEST_CASE("calls of a group read what those before them write, in steps, too", "[hosts]") {
   CHECK_NOTHROW(with_hosts({4, 2}, [](int rank, ncclComm_t comm) {
     const DeviceStream stream;
-    const DeviceBuffer<int> buffer(large, 1);
+    const DeviceBuffer<int> buffer(large, rank == 1 ? 3 : 1);
     const DeviceBuffer<int> small(10, rank);
     const DeviceBuffer<int> all(4 * large, 0);
     expect(ncclGroupStart());
+    expect(ncclBroadcast(buffer.data(), buffer.data(), 10, ncclInt, 1, comm, stream));
     sum(comm, buffer, large, stream);
     sum(comm, small, 10, stream);
     expect(ncclAllGather(buffer.data(), all.data(), large, ncclInt, comm, stream));
     expect(ncclGroupEnd());
     stream.finish();
-    expect_that(all.get() == std::vector<int>(4 * large, 4), "the blocks of sums");
+    std::vector<int> block(large, 6);
+    std::fill_n(block.begin(), 10, 12);
+    std::vector<int> blocks;
+    for (int each = 0; each < 4; ++each) blocks.insert(blocks.end(), block.begin(), block.end());
+    expect_that(all.get() == blocks, "the blocks of sums");
     expect_that(small.get() == std::vector<int>(10, 6), "0 + 1 + 2 + 3");
+  }));
+}
+
+TEST_CASE("calls in steps follow each other, whatever their streams are", "[hosts]") {
+  CHECK_NOTHROW(with_hosts({4, 2}, [](int rank, ncclComm_t comm) {
+    constexpr std::size_t count = 600'000;  // two slices of the scratch memory
+    const DeviceStream one;
+    const DeviceStream other;
+    const DeviceBuffer<int> ones(4 * count, 1);
+    const DeviceBuffer<int> twos(4 * count, 2);
+    const DeviceBuffer<int> sums(count, 0);
+    const DeviceBuffer<int> doubles(count, 0);
+    StreamGate gate(one);
+    const auto scatter = [&](const DeviceBuffer<int>& from, const DeviceBuffer<int>& to,
+                             const DeviceStream& stream) {
+      expect(ncclReduceScatter(from.data(), to.data(), count, ncclInt, ncclSum, comm, stream));
+    };
+    scatter(ones, sums, one);
+    scatter(twos, doubles, other);
+    sum(comm, sums, 10, other);  // not in steps
+    gate.open();
+    other.finish();
+    std::vector<int> wanted(count, 4);
+    expect_that(doubles.get() == std::vector<int>(count, 8), "2 x 4");
+    std::fill_n(wanted.begin(), 10, 16);
+    expect_that(sums.get() == wanted,
+                "1 x 4, and the first ones 4 x 4, on rank " + std::to_string(rank));
+  }));
+}
+
+TEST_CASE("all ranks number their calls alike, in groups and alone, on the host and on GPUs",
+          "[hosts]") {
+  CHECK_NOTHROW(with_hosts({4, 2}, [](int rank, ncclComm_t comm) {
+    const DeviceStream stream;
+    const DeviceBuffer<int> buffer(large, 1);
+    std::vector<int> host(10, 1);
+    if (rank == 0) expect(ncclGroupStart());
+    expect(ncclAllReduce(host.data(), host.data(), 10, ncclInt, ncclSum, comm, stream));
+    if (rank == 0) expect(ncclGroupEnd());
+    sum(comm, buffer, large, stream);
+    stream.finish();
+    expect_that(buffer.get() == std::vector<int>(large, 4), "1 x 4");
+  }));  // ends with a comparison
+}
+
+TEST_CASE("roots that differ between hosts are told of at the end", "[hosts]") {
+  const std::vector<Ended> ended = run_hosts({4, 2}, [](int rank, ncclComm_t comm) {
+    const DeviceStream stream;
+    const DeviceBuffer<int> buffer(large, 1);
+    expect(ncclBroadcast(buffer.data(), buffer.data(), large, ncclInt, rank == 3 ? 1 : 0, comm,
+                         stream));
+    stream.finish();
+    expect(ncclCommFinalize(comm), ncclInvalidUsage);
+    throw std::runtime_error(ncclGetLastError(comm));
+  });
+  for (const Ended& each : ended)
+    CHECK_THAT(each.words, Catch::Matchers::Contains("root 1, between GPUs"));
+}
+
+TEST_CASE("one rank alone may be told that its GPU reaches no other", "[hosts]") {
+  CHECK_NOTHROW(with_hosts({4, 2}, [](int rank, ncclComm_t comm) {
+    ncclUniqueId id{};
+    if (rank == 0) expect(ncclGetUniqueId(&id));
+    expect(ncclBroadcast(&id, &id, sizeof id, ncclChar, 0, comm, nullptr));
+    if (rank == 3) ::setenv("NCCL_P2P_DISABLE", "1", 1);
+    ncclComm_t made = nullptr;
+    expect(ncclCommInitRank(&made, 4, id, rank));
+    {
+      const DeviceStream stream;
+      const DeviceBuffer<int> buffer(large, 1);
+      sum(made, buffer, large, stream);
+      stream.finish();
+      expect_that(buffer.get() == std::vector<int>(large, 4), "1 x 4");
+    }
+    expect(ncclCommDestroy(made));
   }));
 }
 
@@ -97,10 +177,12 @@ TEST_CASE("one thread makes the calls of all GPUs of its host, in steps", "[host
     }
     expect(ncclGroupEnd());
     std::vector<std::unique_ptr<DeviceStream>> streams;
+    std::vector<std::unique_ptr<DeviceStream>> later;
     std::vector<std::unique_ptr<DeviceBuffer<int>>> buffers;
     for (int gpu = 0; gpu < 2; ++gpu) {
       cuCtxSetCurrent(device_context(gpu));
       streams.push_back(std::make_unique<DeviceStream>());
+      later.push_back(std::make_unique<DeviceStream>());
       buffers.push_back(std::make_unique<DeviceBuffer<int>>(30 * large, 1));
     }
     expect(ncclGroupStart());
@@ -108,12 +190,18 @@ TEST_CASE("one thread makes the calls of all GPUs of its host, in steps", "[host
       for (std::size_t gpu = 0; gpu < 2; ++gpu)
         sum(comms[gpu], *buffers[gpu], 30 * large, *streams[gpu]);
     expect(ncclGroupEnd());
+    expect(ncclGroupStart());
+    for (std::size_t gpu = 0; gpu < 2; ++gpu) sum(comms[gpu], *buffers[gpu], 100, *later[gpu]);
+    expect(ncclGroupEnd());
+    std::vector<int> wanted(30 * large, 16);
+    std::fill_n(wanted.begin(), 100, 64);
     for (std::size_t gpu = 0; gpu < 2; ++gpu) {
-      streams[gpu]->finish();
-      expect_that(buffers[gpu]->get() == std::vector<int>(30 * large, 16), "1 x 4 x 4");
+      later[gpu]->finish();
+      expect_that(buffers[gpu]->get() == wanted, "1 x 4 x 4, and the first ones x 4");
     }
     buffers.clear();
     streams.clear();
+    later.clear();
     expect(ncclGroupStart());
     for (const ncclComm_t comm : comms) expect(ncclCommDestroy(comm));
     expect(ncclGroupEnd());

@@ -30,9 +30,8 @@ using HostBody = std::function<void(int rank, ncclComm_t comm)>;
 /// Runs body(rank, comm) in a process for each rank of a new communicator, on a device of its own
 /// stand-in driver, and destroys the communicator. All the driver's memory must be given back then.
 /// What a body throws ends its process with status 1. A process that takes longer than two minutes
-/// is killed. Between hosts the transport is
-/// tcp, unless RONDO_TRANSPORT says otherwise. It uses fork(), so this
-/// process must have no thread but the one that calls, and have touched no driver.
+/// is killed. Between hosts the transport is tcp, unless RONDO_TRANSPORT says otherwise. It uses fork(),
+/// so this process must have no thread but the one that calls, and have touched no driver.
 std::vector<Ended> run_hosts(Ranks ranks, const HostBody& body, const Environment& more = {});
 
 /// The same, but throws the words of processes that did not end well.

@@ -61,7 +61,8 @@ class StreamCommunicator {
   ///   after a later call of this thread.
   /// - Takes page-locked memory of the CUDA context that is current in this thread. It is 4 MiB,
   ///   and 1 MiB for each peer and direction of messages. At first it is for at most 8 of these.
-  /// - Takes memory of the device, too, where devices reach each other: 12 to 63 MiB.
+  /// - Takes memory of the device, too, where devices reach each other: 12 to 63 MiB. Where several hosts
+  ///   have several each: all of this for two communicators more, and 16 MiB of the device.
   /// - So it must not be called while this thread captures a stream.
   /// - Throws Error{invalid_usage} without a context.
   explicit StreamCommunicator(Communicator communicator);
