@@ -191,7 +191,9 @@ void Trial::add_exchange(int ranks) {
   const auto sent = [&](int from, int to) {
     std::mt19937 random(static_cast<unsigned>(from * ranks + to) + given_.salt * 104'729);
     Bytes block(given_.between(from, to) * element);
-    std::ranges::generate(block, [&] { return static_cast<std::byte>(random()); });
+    const std::size_t bytes = std::min(block.size(), tile * element);
+    std::generate_n(block.begin(), bytes, [&] { return static_cast<std::byte>(random()); });
+    if (bytes > 0) repeat<std::byte>(block, bytes);
     return block;
   };
   for (int rank = 0; rank < ranks; ++rank) {
