@@ -14,7 +14,8 @@ TEST_CASE("one thread's collectives on devices, in place too", "[together]") {
   const std::vector<int> device_of = placed(GENERATE(from_range(placements)));
   const std::size_t count =
       GENERATE(from_range(cells<std::size_t>({1, 1003, 300'001}, {1003, 300'001})));
-  const int root = GENERATE_COPY(0, static_cast<int>(device_of.size()) - 1);
+  const int last = static_cast<int>(device_of.size()) - 1;
+  const int root = GENERATE_COPY(from_range(cells<int>({0, last}, {last})));
   const std::vector<ncclComm_t> comms = init_on(device_of);
   const std::vector<Case> sum{
       {.call = {.count = count, .collective = Collective::all_reduce, .type = DataType::int32}}};
