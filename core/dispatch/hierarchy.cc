@@ -59,10 +59,15 @@ class Hierarchy::Memory {
     explicit Held(cuda::SharedContext of) : context(std::move(of)) {
       const cuda::CurrentContext current(context.get());
       device = cuda::current_device();
-      word.emplace(sizeof(std::uint32_t));
       orders.emplace(context.get());
       stream = cuda::make_stream();
       cuda::check(cuda::driver().mem_alloc(&scratch, scratch_bytes), "cuMemAlloc");
+      try {
+        word.emplace(sizeof(std::uint32_t));
+      } catch (...) {
+        cuda::driver().mem_free(scratch);
+        throw;
+      }
     }
     ~Held() {
       try {
