@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "core/base/first_failure.h"
 #include "core/communicator/whole.h"
 #include "core/dispatch/asked.h"
 #include "core/dispatch/steps.h"
