@@ -11,6 +11,7 @@
 #include "tests/nccl/between_devices.h"
 #include "tests/nccl/check.h"
 #include "tests/nccl/hosts.h"
+#include "tests/support/processes.h"
 
 namespace rondo::test {
 namespace {
@@ -23,6 +24,12 @@ bool contains(const std::string& text, const std::string& part) {
 
 void sum(ncclComm_t comm, const DeviceBuffer<int>& buffer, std::size_t count, cudaStream_t stream) {
   expect(ncclAllReduce(buffer.data(), buffer.data(), count, ncclInt, ncclSum, comm, stream));
+}
+
+/// Rank 0 serves the job. So it ends last: its end would be told instead of what comes first.
+void end_behind(int others, int rank, const Gate& ended) {
+  if (rank != 0) return ended.open(1);
+  for (int each = 0; each < others; ++each) ended.pass();
 }
 
 TEST_CASE("every collective between the GPUs of hosts", "[hosts]") {
@@ -132,13 +139,15 @@ TEST_CASE("all ranks number their calls alike, in groups and alone, on the host 
 }
 
 TEST_CASE("roots that differ between hosts are told of at the end", "[hosts]") {
-  const std::vector<Ended> ended = run_hosts({4, 2}, [](int rank, ncclComm_t comm) {
+  const Gate ended_ranks;
+  const std::vector<Ended> ended = run_hosts({4, 2}, [&](int rank, ncclComm_t comm) {
     const DeviceStream stream;
     const DeviceBuffer<int> buffer(large, 1);
     expect(ncclBroadcast(buffer.data(), buffer.data(), large, ncclInt, rank == 3 ? 1 : 0, comm,
                          stream));
     stream.finish();
     expect(ncclCommFinalize(comm), ncclInvalidUsage);
+    end_behind(3, rank, ended_ranks);
     throw std::runtime_error(ncclGetLastError(comm));
   });
   for (const Ended& each : ended)
@@ -316,6 +325,7 @@ enum class Odd { count, collective, memory };
 TEST_CASE("ranks that disagree about a call in steps are told so", "[hosts]") {
   const Odd odd = GENERATE(Odd::count, Odd::collective, Odd::memory);
   const std::string what = odd == Odd::memory ? "memory of different kinds" : "all_reduce #1";
+  const Gate ended_ranks;
   const std::vector<Ended> ended = run_hosts({4, 2}, [&](int rank, ncclComm_t comm) {
     const DeviceStream stream;
     const DeviceBuffer<int> buffer(4 * large, 1);
@@ -332,20 +342,23 @@ TEST_CASE("ranks that disagree about a call in steps are told so", "[hosts]") {
     if (at_once != ncclSuccess) expect(at_once, ncclInvalidUsage);
     stream.finish();
     expect(failure_of(comm), ncclInvalidUsage);
+    end_behind(3, rank, ended_ranks);
     throw std::runtime_error(ncclGetLastError(comm));
   });
   for (const Ended& each : ended) CHECK_THAT(each.words, Catch::Matchers::Contains(what));
 }
 
 TEST_CASE("a rank that does not come to a call in steps is named", "[hosts]") {
+  const Gate ended_ranks;
   const std::vector<Ended> ended = run_hosts({4, 2},
-                                             [](int rank, ncclComm_t comm) {
+                                             [&](int rank, ncclComm_t comm) {
                                                const DeviceStream stream;
                                                const DeviceBuffer<int> buffer(large, 1);
                                                sum(comm, buffer, large, stream);
                                                if (rank != 3) sum(comm, buffer, large, stream);
                                                stream.finish();
                                                expect(failure_of(comm), ncclRemoteError);
+                                               end_behind(3, rank, ended_ranks);
                                                throw std::runtime_error(ncclGetLastError(comm));
                                              },
                                              {"RONDO_TIMEOUT=2"});
