@@ -26,7 +26,7 @@ class Whole {
   Whole& operator=(const Whole&) = delete;
 
   /// Announces the next collective, and returns its number. `writes`: a stream will write it, as it
-  /// is made in steps. Of others the log says only that they have begun.
+  /// is made in steps. Others count as complete once none in steps is under way.
   std::uint64_t begin(Call call, bool writes);
   /// All ranks have made their last calls, or are about to: compares these. What differs is failure().
   void compare();

@@ -44,6 +44,10 @@ void copy(DevicePointer to, DevicePointer from, std::size_t bytes, Stream stream
     check(driver().memcpy_async(to, from, bytes, stream), "cuMemcpyAsync");
 }
 
+void give_back(DevicePointer memory, Stream stream) {
+  if (driver().mem_free_async(memory, stream) != success) driver().mem_free(memory);
+}
+
 void write_value(DevicePointer word, unsigned value, Stream stream) {
   check(driver().stream_write_value(stream, word, value, write_value_default),
         "cuStreamWriteValue32");

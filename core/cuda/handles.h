@@ -47,6 +47,12 @@ void reach(Context peer);
 void copy(DevicePointer to, DevicePointer from, std::size_t bytes, Stream stream);
 void write_value(DevicePointer word, unsigned value, Stream stream);
 
+/// For memory of cuMemAlloc that nobody needs any more. cuMemFree waits for all of the context's streams,
+/// and meanwhile no other thread can put anything into one (seen with driver 580 on an H200). The
+/// asynchronous form takes such memory, too (seen there), and does not wait. Where it is refused, the
+/// other one will do.
+void give_back(DevicePointer memory, Stream stream);
+
 struct DestroyEvent {
   void operator()(Event event) const noexcept { driver().event_destroy(event); }
 };

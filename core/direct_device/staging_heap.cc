@@ -79,14 +79,6 @@ void free_behind(const cuda::SharedContext& context, Free free) {
   }
 }
 
-/// For memory that nobody needs any more. cuMemFree waits for all of the context's streams, and
-/// meanwhile no other thread can put anything into one (seen with driver 580 on an H200). The
-/// asynchronous form takes memory of cuMemAlloc, too (seen there), and does not wait. Where it is
-/// refused, the other one will do.
-void give_back(cuda::DevicePointer memory, cuda::Stream stream) {
-  if (driver().mem_free_async(memory, stream) != cuda::success) driver().mem_free(memory);
-}
-
 }  // namespace
 
 std::string first_said(const std::vector<std::string>& said) {
@@ -128,7 +120,7 @@ StagingHeap::~StagingHeap() {
   if (is_needed) {
     driver().mem_free(own_);  // after all that streams hold
   } else {
-    give_back(own_, stream_.get());
+    cuda::give_back(own_, stream_.get());
   }
 }
 

@@ -72,9 +72,7 @@ class Hierarchy::Memory {
     ~Held() {
       try {
         const cuda::CurrentContext current(context.get());
-        // cuMemFree waits for all of the context's streams: see direct_device/staging_heap.cc.
-        if (cuda::driver().mem_free_async(scratch, stream.get()) != cuda::success)
-          cuda::driver().mem_free(scratch);
+        cuda::give_back(scratch, stream.get());
         orders->close();
         word.reset();
         stream.reset();
@@ -114,8 +112,8 @@ Hierarchy::Hierarchy(State state, std::shared_ptr<Memory> memory, Place place)
       whole_(state_->as_whole(std::shared_ptr<std::uint32_t>(memory_, memory_->word()))) {}
 
 std::unique_ptr<Hierarchy> Hierarchy::make(const State& state, const cuda::SharedContext& context) {
-  const Place place = place_of(state->topology(), state->rank());
-  if (place.hosts == 0) return nullptr;
+  const std::optional<Place> place = place_of(state->topology(), state->rank());
+  if (!place) return nullptr;
   const auto agree = [&](const std::string& obstacle) {
     const std::string first = direct_device::first_said(state->exchange(obstacle));
     if (!first.empty())
@@ -132,11 +130,11 @@ std::unique_ptr<Hierarchy> Hierarchy::make(const State& state, const cuda::Share
     obstacle = error.message();
   }
   if (!agree(obstacle)) return nullptr;
-  std::unique_ptr<Hierarchy> made(new Hierarchy(state, std::move(memory), place));
+  std::unique_ptr<Hierarchy> made(new Hierarchy(state, std::move(memory), *place));
   if (!agree(made->open_parts(context))) return nullptr;
   log(LogLevel::info, state->rank(),
       "large collectives on GPU buffers go in steps: from GPU to GPU inside " +
-          std::to_string(place.hosts) + " hosts, and a part of each across",
+          std::to_string(place->hosts) + " hosts, and a part of each across",
       LogSubsystem::p2p);
   return made;
 }
@@ -166,9 +164,10 @@ Hierarchy::Turn Hierarchy::begin(const stream::Request& request) {
   if (call.on_devices) {
     stream::check_context(request.stream, call, memory_->context(), state_->rank());
     turn.steps = steps_of(request, place_, memory_->scratch());
-    turn.traced.add(*state_, request, trace::Way::hierarchical, is_captured(request.stream));
   }
-  const bool writes = call.on_devices && !is_captured(request.stream);
+  const bool captured = call.on_devices && is_captured(request.stream);
+  if (call.on_devices) turn.traced.add(*state_, request, trace::Way::hierarchical, captured);
+  const bool writes = call.on_devices && !captured;
   const std::uint64_t number = whole_->begin(call, writes);
   if (writes) turn.number = number;
   return turn;

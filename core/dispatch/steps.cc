@@ -190,15 +190,15 @@ bool may_average(const Call& call, const Place& place) {
 
 }  // namespace
 
-Place place_of(const Topology& topology, int rank) {
+std::optional<Place> place_of(const Topology& topology, int rank) {
   const Hosts hosts(topology);
   const int on_host = hosts.size(0);
-  if (hosts.count() < 2 || on_host < 2 || on_host > direct_device::most_ranks) return {.hosts = 0};
+  if (hosts.count() < 2 || on_host < 2 || on_host > direct_device::most_ranks) return std::nullopt;
   for (int each = 0; each < topology.ranks; ++each) {
     if (hosts.size(hosts.host_of(each)) != on_host || hosts.host_of(each) != each / on_host)
-      return {.hosts = 0};
+      return std::nullopt;
   }
-  return {hosts.count(), on_host, rank / on_host, rank % on_host};
+  return Place{hosts.count(), on_host, rank / on_host, rank % on_host};
 }
 
 bool is_in_steps(const Call& call, bool is_ragged, const Place& place, const Topology& around,

@@ -13,6 +13,7 @@
 #pragma once
 
 #include <cstddef>
+#include <optional>
 #include <vector>
 
 #include "core/plan/choose.h"
@@ -24,17 +25,17 @@ namespace rondo::dispatch {
 /// Where a rank is: rank `index` of the `on_host` ranks of host `host`. All hosts have so many, and
 /// the ranks of a host follow each other.
 struct Place {
-  int hosts = 1;
-  int on_host = 1;
+  int hosts = 2;
+  int on_host = 2;
   int host = 0;
   int index = 0;
 
   int ranks() const { return hosts * on_host; }
 };
 
-/// No hosts: the ranks do not lie like that, there is only one level, or a host has more ranks than reach
-/// each other's memory.
-Place place_of(const Topology& topology, int rank);
+/// None: the ranks do not lie like that, there is only one level, or a host has more ranks than reach each
+/// other's memory.
+std::optional<Place> place_of(const Topology& topology, int rank);
 
 struct DeviceCopy {
   cuda::DevicePointer to = 0;

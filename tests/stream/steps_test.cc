@@ -97,15 +97,16 @@ TEST_CASE("calls go in steps where hosts are alike, and nothing else is asked fo
   const auto place = [](const std::vector<int>& sizes, Numbering numbering = Numbering::by_host) {
     return dispatch::place_of(on_hosts(sizes, numbering), 1);
   };
-  CHECK(place({4, 4}).on_host == 4);
-  CHECK(place({4, 4}).index == 1);
-  for (const std::vector<int>& sizes : {std::vector<int>{4, 3}, {1, 1, 1}, {8}})
-    CHECK(place(sizes).hosts == 0);
-  CHECK(place({4, 4}, Numbering::in_turn).hosts == 0);
+  REQUIRE(place({4, 4}));
+  CHECK(place({4, 4})->on_host == 4);
+  CHECK(place({4, 4})->index == 1);
+  for (const std::vector<int>& sizes : {std::vector<int>{4, 3}, {1, 1, 1}, {8}, {33, 33}})
+    CHECK_FALSE(place(sizes));
+  CHECK_FALSE(place({4, 4}, Numbering::in_turn));
 
   const Topology around = on_hosts({4, 4}, Numbering::by_host);
   const auto in_steps = [&](Call call, std::string_view names = {}, bool is_ragged = false) {
-    return dispatch::is_in_steps(call, is_ragged, place({4, 4}), around,
+    return dispatch::is_in_steps(call, is_ragged, *place({4, 4}), around,
                                  AlgorithmSelection(names, "a test"));
   };
   const Call large =

@@ -105,24 +105,24 @@ std::string steps_text(const Call& call, const dispatch::Place& place) {
 
 std::string between_hosts(const Call& call, const Topology& where,
                           const AlgorithmSelection& selection) {
-  dispatch::Place place = dispatch::place_of(where, 0);
+  std::optional<dispatch::Place> place = dispatch::place_of(where, 0);
   const std::string by_host = "through the hosts' memory, as a call on host buffers: ";
-  if (place.hosts == 0)
-    return item("path", by_host +
-                            "in steps go calls where all hosts have equally many ranks, two "
-                            "or more, which follow each other");
-  if (!dispatch::is_in_steps(call, false, place, where, selection))
+  if (!place)
+    return item("path",
+                by_host + "in steps go calls where all hosts have equally many ranks, 2 to " +
+                    std::to_string(direct_device::most_ranks) + ", which follow each other");
+  if (!dispatch::is_in_steps(call, false, *place, where, selection))
     return item("path", by_host +
                             "in steps go all_reduce, reduce_scatter, all_gather and broadcast "
                             "from " +
                             size_text(dispatch::least_bytes_in_steps) +
                             " on, where no algorithm is named and no order asked for");
-  place.host = call.root / place.on_host;
+  place->host = call.root / place->on_host;
   return item("path",
               "hierarchical, in steps: inside hosts from GPU to GPU, across hosts through their "
               "memory, a "
               "part of each GPU at the same time") +
-         steps_text(call, place);
+         steps_text(call, *place);
 }
 
 }  // namespace
