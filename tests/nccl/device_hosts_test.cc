@@ -66,13 +66,15 @@ void call(ncclComm_t comm, const DeviceBuffer<int>& buffer, std::size_t count,
 }
 
 TEST_CASE("all other hosts report a host that is killed in the middle of a call", "[hosts]") {
+  const Ranks hosts = GENERATE(Ranks(3), Ranks(4, 2));
+  const int last = hosts.all - 1;
   const std::size_t count = GENERATE(std::size_t{10}, std::size_t{3'000'000});
-  const std::vector<Ended> ended = run_hosts(ranks, [&](int rank, ncclComm_t comm) {
+  const std::vector<Ended> ended = run_hosts(hosts, [&](int rank, ncclComm_t comm) {
     const DeviceStream stream;
     const DeviceBuffer<int> buffer(count, 1);
     call(comm, buffer, count, stream);
     stream.finish();
-    if (rank == 2) ::kill(::getpid(), SIGKILL);
+    if (rank == last) ::kill(::getpid(), SIGKILL);
     // The call is refused at once where the death is known already.
     const ncclResult_t at_once =
         ncclAllReduce(buffer.data(), buffer.data(), count, ncclInt, ncclSum, comm, stream);
@@ -80,10 +82,10 @@ TEST_CASE("all other hosts report a host that is killed in the middle of a call"
     stream.finish();  // the call comes to its end
     expect(failure_of(comm), ncclRemoteError);
     expect_error(ncclAllReduce(buffer.data(), buffer.data(), count, ncclInt, ncclSum, comm, stream),
-                 ncclRemoteError, "rank 2");
+                 ncclRemoteError, "rank " + std::to_string(last));
   });
-  CHECK(ended[2].status == SIGKILL);
-  for (int rank = 0; rank < 2; ++rank) {
+  CHECK(ended.back().status == SIGKILL);
+  for (int rank = 0; rank < last; ++rank) {
     INFO(ended[static_cast<std::size_t>(rank)].words);
     CHECK(ended[static_cast<std::size_t>(rank)].status == 0);
   }
@@ -92,7 +94,8 @@ TEST_CASE("all other hosts report a host that is killed in the middle of a call"
 TEST_CASE("an abort on one host ends calls and replays on all", "[hosts]") {
   const std::size_t count = GENERATE(std::size_t{10}, std::size_t{3'000'000});
   const bool captured = GENERATE(false, true);
-  CHECK_NOTHROW(with_hosts(2, [&](int rank, ncclComm_t comm) {
+  const Ranks hosts = GENERATE(Ranks(2), Ranks(4, 2));
+  CHECK_NOTHROW(with_hosts(hosts, [&](int rank, ncclComm_t comm) {
     const DeviceStream stream;
     const DeviceBuffer<int> buffer(count, 1);
     if (rank == 0) {

@@ -1,8 +1,5 @@
 // Device buffers of several hosts with several GPUs each: calls in steps, inside hosts from GPU to GPU
 // and across hosts through pinned memory. Ranks are processes (hosts.h).
-#include <unistd.h>
-
-#include <csignal>
 #include <filesystem>
 #include <fstream>
 #include <map>
@@ -272,50 +269,6 @@ TEST_CASE("a graph of calls in steps may outlive its communicator", "[hosts]") {
     expect(ncclCommDestroy(child));
     graph.launch(stream);
     stream.finish();
-  }));
-}
-
-TEST_CASE("all other ranks report one that is killed in the middle of a call in steps", "[hosts]") {
-  const std::vector<Ended> ended = run_hosts({4, 2}, [](int rank, ncclComm_t comm) {
-    const DeviceStream stream;
-    const DeviceBuffer<int> buffer(large, 1);
-    sum(comm, buffer, large, stream);
-    stream.finish();
-    if (rank == 3) ::kill(::getpid(), SIGKILL);
-    ncclAllReduce(buffer.data(), buffer.data(), large, ncclInt, ncclSum, comm, stream);
-    stream.finish();  // the call comes to its end
-    expect(failure_of(comm), ncclRemoteError);
-    expect_error(ncclAllReduce(buffer.data(), buffer.data(), large, ncclInt, ncclSum, comm, stream),
-                 ncclRemoteError, "rank 3");
-  });
-  CHECK(ended[3].status == SIGKILL);
-  for (std::size_t rank = 0; rank < 3; ++rank) {
-    INFO(ended[rank].words);
-    CHECK(ended[rank].status == 0);
-  }
-}
-
-TEST_CASE("an abort on one GPU ends calls in steps on all hosts", "[hosts]") {
-  const bool captured = GENERATE(false, true);
-  CHECK_NOTHROW(with_hosts({4, 2}, [&](int rank, ncclComm_t comm) {
-    const DeviceStream stream;
-    const DeviceBuffer<int> buffer(large, 1);
-    const auto reduce = [&] {
-      ncclAllReduce(buffer.data(), buffer.data(), large, ncclInt, ncclSum, comm, stream);
-    };
-    if (rank == 0) {
-      expect(ncclCommRevoke(comm, NCCL_REVOKE_DEFAULT));
-      return;
-    }
-    if (captured) {
-      const CapturedGraph graph(stream, reduce);
-      graph.launch(stream);
-      stream.finish();
-    } else {
-      reduce();
-      stream.finish();
-    }
-    expect(failure_of(comm), ncclRemoteError);
   }));
 }
 
