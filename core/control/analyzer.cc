@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cstdio>
+#include <utility>
 
 #include "core/base/config.h"
 #include "core/base/text.h"
@@ -95,7 +96,7 @@ struct Scene {
   bool waits_for_itself() const { return pairwise && stall.peer == reporter; }
   bool is_behind(int rank) const {
     if (rank == reporter) return false;
-    if (pairwise) return rank == stall.peer;
+    if (pairwise) return rank == stall.peer || !of(rank).answered;
     return !of(rank).answered || of(rank).report.begun < stall.from;
   }
 };
@@ -162,6 +163,30 @@ std::string remedy_for(const Scene& scene, const std::vector<int>& behind) {
   return "look for a network that loses data, or " + raise + " if it is only slow";
 }
 
+/// "rank 2 (host x, pid 7)", then `between`, then what it does instead.
+std::string with_excuse(const Scene& scene, int rank, const char* between) {
+  return describe(rank, scene.of(rank)) + between + excuse(scene, rank);
+}
+
+/// Who else is behind a send or receive: ranks that the awaited one may wait for.
+std::string others_behind(const Scene& scene, std::vector<int> behind) {
+  std::erase(behind, scene.stall.peer);
+  if (behind.empty()) return {};
+  return "; " + rank_list(behind) + (behind.size() == 1 ? " does" : " do") + " not answer";
+}
+
+/// How the ranks that are behind explain it. There are some.
+std::string reason(const Scene& scene, const std::vector<int>& behind) {
+  const int first = behind[0];
+  if (scene.pairwise)
+    return with_excuse(scene, scene.stall.peer, " ") + others_behind(scene, behind);
+  if (behind.size() == 1) return with_excuse(scene, first, " ");
+  return rank_list(behind) +
+         (scene.of(first).answered ? " have not entered it; first "
+                                   : " do not answer or have not entered it; first ") +
+         with_excuse(scene, first, ": ");
+}
+
 Fault too_late(const Scene& scene, const std::vector<int>& behind) {
   std::string message;
   if (scene.waits_for_itself()) {
@@ -171,14 +196,9 @@ Fault too_late(const Scene& scene, const std::vector<int>& behind) {
   } else if (behind.empty()) {
     message = scene.what + " did not complete " + within(scene.stall) +
               (scene.replays() ? "" : " although every rank has entered it");
-  } else if (behind.size() == 1) {
-    message = scene.what + " did not complete " + within(scene.stall) + ": " +
-              describe(behind[0], scene.of(behind[0])) + " " + excuse(scene, behind[0]);
   } else {
-    message = scene.what + " did not complete " + within(scene.stall) + ": " + rank_list(behind) +
-              (scene.of(behind[0]).answered ? " have not entered it; first "
-                                            : " do not answer or have not entered it; first ") +
-              describe(behind[0], scene.of(behind[0])) + ": " + excuse(scene, behind[0]);
+    message =
+        scene.what + " did not complete " + within(scene.stall) + ": " + reason(scene, behind);
   }
   auto fault = fault_for_all(ErrorCode::timeout, std::move(message), remedy_for(scene, behind),
                              scene.rank_reports.size());
@@ -207,10 +227,11 @@ Fault foreign_frame(const Scene& scene) {
 
 std::string note(const Scene& scene, const std::vector<int>& behind) {
   if (behind.empty()) return {};
-  const int first = behind[0];
   std::string text = "in " + scene.what + ": waiting for ";
+  if (scene.pairwise)
+    return text + with_excuse(scene, scene.stall.peer, ", which ") + others_behind(scene, behind);
   if (behind.size() > 1) text += rank_list(behind) + "; first ";
-  return text + describe(first, scene.of(first)) + ", which " + excuse(scene, first);
+  return text + with_excuse(scene, behind[0], ", which ");
 }
 
 }  // namespace
@@ -270,9 +291,9 @@ Verdict analyze(int reporter, const Stall& stall, const RankReports& rank_report
   for (int rank = 0; rank < static_cast<int>(rank_reports.size()); ++rank) {
     if (scene.is_behind(rank)) behind.push_back(rank);
   }
-  // A rank that does not even answer is the first suspect.
-  std::stable_partition(behind.begin(), behind.end(),
-                        [&](int rank) { return !scene.of(rank).answered; });
+  // A rank that does not even answer is the first suspect, the awaited one before all others.
+  std::ranges::stable_sort(
+      behind, {}, [&](int rank) { return std::pair(scene.of(rank).answered, rank != stall.peer); });
   if (stall.mismatch != 0) return {.fault = foreign_frame(scene)};
   if (stall.expired != 0) return {.fault = too_late(scene, behind)};
   return {.note = note(scene, behind)};

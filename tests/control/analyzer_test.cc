@@ -132,5 +132,25 @@ TEST_CASE("a receive without its sender") {
   CHECK(analyze(0, stall, ranks).fault->code == ErrorCode::mismatch);
 }
 
+TEST_CASE("a receive whose sender waits for a rank that does not answer") {
+  std::vector<RankReport> ranks{rank_report(0, 3, 0), rank_report(1, 3, 0), rank_report(2, 3, 0),
+                                rank_report(3, 3, 0)};
+  Stall stall{.milliseconds = 8000, .peer = 2, .what = "recv of 4 x int32"};
+  CHECK_FALSE(text_of(analyze(0, stall, ranks)).ends_with("not answer"));
+  ranks[1].answered = false;
+  CHECK(text_of(analyze(0, stall, ranks)) ==
+        "note: in recv of 4 x int32: waiting for rank 2 (host x, pid 72), which has not reached "
+        "it; its last call was all_reduce #3 (4 x float32, sum), complete; it is computing, in a "
+        "send or recv, or stuck outside rondo; rank 1 does not answer");
+  stall.expired = 1;
+  const auto fault = *analyze(0, stall, ranks).fault;
+  CHECK(fault.message.ends_with("stuck outside rondo; rank 1 does not answer"));
+  CHECK(fault.peer == std::vector<int>{1, 0, 1, 1});
+  CHECK(fault.remedy.starts_with("find out what ranks 1, 2 did instead"));
+  ranks[2].answered = false;
+  CHECK(analyze(0, stall, ranks).fault->peer == std::vector<int>{2, 2, 0, 2});
+  CHECK(text_of(analyze(0, stall, ranks)).ends_with("be reached; rank 1 does not answer"));
+}
+
 }  // namespace
 }  // namespace rondo::control
