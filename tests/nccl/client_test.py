@@ -13,6 +13,7 @@ from ports import free_port
 from running import Running, end_all
 
 FOLDER = pathlib.Path(__file__).parent
+ROOT = FOLDER.parents[1]
 RANKS = 4
 
 
@@ -65,6 +66,17 @@ class Client(unittest.TestCase):
         for status, text in end_all(ranks):
             self.assertEqual(status, 0, text)
             self.assertRegex(text, rf"(?s)failed {client.REMOTE_ERROR} .*rank 2.*\nrest 0 3.0\n")
+
+    def test_a_schedule_that_somebody_wrote_carries_the_calls(self):
+        ranks = client.start_ranks(RANKS, __file__, RONDO_DEBUG="INFO",
+                                   RONDO_SCHEDULES=ROOT / "tools/examples/schedules/ring.schedule")
+        for rank in ranks:
+            rank.wait_for("sum 0 6.0 4.0\n")
+            rank.tell("-1")
+        ended = end_all(ranks)
+        self.assertEqual([status for status, _ in ended], [0] * RANKS)
+        self.assertIn("all_reduce of 2 x float32: my_ring over shm (written in", "".join(
+            text for _, text in ended))
 
     def test_one_process_holds_all_ranks(self):
         library = client.Library()

@@ -88,6 +88,7 @@ PROGRAMS = [("pytorchs_own", alone(FOLDER / "pytorchs_own_tests.py"), (4,), 0),
             ("three_d", by_fork(EXAMPLES / "three_d.py"), (8,), 0),
             ("collectives", by_fork(FOLDER / "collectives_test.py"), (4, 2), 0),
             ("work", by_fork(FOLDER / "work_test.py"), (4, 2), 0),
+            ("schedules", alone(FOLDER / "schedules_test.py"), (4,), 0),
             ("manifests", alone(FOLDER / "manifests_test.py"), (1,), 0)]
 
 
