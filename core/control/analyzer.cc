@@ -89,14 +89,25 @@ struct Scene {
   const RankReports& rank_reports;
   bool pairwise;     ///< the reporter waits for one peer in a send or receive
   std::string what;  ///< the call, or the send or receive, that does not move
+  /// Of a pairwise one: the peer, the rank that it waits for, and so on.
+  std::vector<int> chain{};
 
   /// It waits in a replayed graph, which is in no log.
   bool replays() const { return !pairwise && !stall.what.empty(); }
   const RankReport& of(int rank) const { return rank_reports[static_cast<std::size_t>(rank)]; }
   bool waits_for_itself() const { return pairwise && stall.peer == reporter; }
+  /// The chain comes back to one of its ranks, or to the reporter.
+  bool is_circle() const {
+    return chain.size() > 1 &&
+           (chain.back() == reporter || std::ranges::count(chain, chain.back()) > 1);
+  }
+  /// Whom the others wait for in the end. -1: the stall is not pairwise.
+  int end_of_chain() const {
+    return chain.empty() ? -1 : is_circle() ? chain.front() : chain.back();
+  }
   bool is_behind(int rank) const {
     if (rank == reporter) return false;
-    if (pairwise) return rank == stall.peer || !of(rank).answered;
+    if (pairwise) return rank == end_of_chain() || !of(rank).answered;
     return !of(rank).answered || of(rank).report.begun < stall.from;
   }
 };
@@ -107,12 +118,27 @@ std::string what_stalls(int reporter, const Stall& stall, const RankReports& ran
   return call != nullptr ? to_string(*call) : "call #" + std::to_string(stall.from);
 }
 
+/// The rank that `rank` waits for in a send or receive, if it is there to be waited for.
+std::optional<int> next_in_chain(const Scene& scene, int rank) {
+  const RankReport& report = scene.of(rank);
+  if (!report.answered || report.left || !report.waits) return std::nullopt;
+  return scene.of(report.waits->peer).left ? std::nullopt : std::optional(report.waits->peer);
+}
+
 Scene scene_of(int reporter, const Stall& stall, const RankReports& rank_reports) {
-  return {.reporter = reporter,
-          .stall = stall,
-          .rank_reports = rank_reports,
-          .pairwise = !stall.what.empty() && stall.peer >= 0,
-          .what = what_stalls(reporter, stall, rank_reports)};
+  Scene scene{.reporter = reporter,
+              .stall = stall,
+              .rank_reports = rank_reports,
+              .pairwise = !stall.what.empty() && stall.peer >= 0,
+              .what = what_stalls(reporter, stall, rank_reports)};
+  if (!scene.pairwise) return scene;
+  scene.chain.push_back(stall.peer);
+  while (stall.peer != reporter && !scene.is_circle()) {
+    const auto next = next_in_chain(scene, scene.chain.back());
+    if (!next) break;
+    scene.chain.push_back(*next);
+  }
+  return scene;
 }
 
 /// What an awaited rank does instead, in words.
@@ -158,6 +184,10 @@ std::string remedy_for(const Scene& scene, const std::vector<int>& behind) {
   const std::string raise = words_of_raising_timeout(scene.stall.timeout_from_program != 0);
   const std::string longer = ", or " + raise + " if it only needs more time";
   if (scene.waits_for_itself()) return "start both sides before waiting for one";
+  if (scene.is_circle())
+    return "change the order of these sends and receives, or begin them in one group; if they "
+           "match, "
+           "look for a network that loses data";
   if (!behind.empty()) return "find out what " + rank_list(behind) + " did instead" + longer;
   if (scene.replays()) return "launch its graph equally often on every rank" + longer;
   return "look for a network that loses data, or " + raise + " if it is only slow";
@@ -168,9 +198,27 @@ std::string with_excuse(const Scene& scene, int rank, const char* between) {
   return describe(rank, scene.of(rank)) + between + excuse(scene, rank);
 }
 
-/// Who else is behind a send or receive: ranks that the awaited one may wait for.
+/// Who waits for whom, from the awaited rank on, and what the last one does instead. Of a long chain,
+/// its beginning and its end.
+std::string chain_in_words(const Scene& scene, const char* between) {
+  constexpr std::size_t most = 4;
+  const auto& chain = scene.chain;
+  std::string text = describe(chain[0], scene.of(chain[0]));
+  for (std::size_t i = 1; i < chain.size(); ++i) {
+    const bool skips = i == most - 1 && chain.size() > most;
+    text += i == 1 ? between : ", which ";
+    text += skips ? "waits, over " + std::to_string(chain.size() - most) + " more ranks, for "
+                  : "waits in " + scene.of(chain[i - 1]).waits->what + " for ";
+    if (skips) i = chain.size() - 1;
+    text += describe(chain[i], scene.of(chain[i]));
+  }
+  if (scene.is_circle()) return text + ": they wait for each other";
+  return text + (chain.size() == 1 ? between : ", which ") + excuse(scene, chain.back());
+}
+
+/// Who else is behind a send or receive: ranks that the chain's end may wait for.
 std::string others_behind(const Scene& scene, std::vector<int> behind) {
-  std::erase(behind, scene.stall.peer);
+  std::erase(behind, scene.end_of_chain());
   if (behind.empty()) return {};
   return "; " + rank_list(behind) + (behind.size() == 1 ? " does" : " do") + " not answer";
 }
@@ -178,8 +226,7 @@ std::string others_behind(const Scene& scene, std::vector<int> behind) {
 /// How the ranks that are behind explain it. There are some.
 std::string reason(const Scene& scene, const std::vector<int>& behind) {
   const int first = behind[0];
-  if (scene.pairwise)
-    return with_excuse(scene, scene.stall.peer, " ") + others_behind(scene, behind);
+  if (scene.pairwise) return chain_in_words(scene, " ") + others_behind(scene, behind);
   if (behind.size() == 1) return with_excuse(scene, first, " ");
   return rank_list(behind) +
          (scene.of(first).answered ? " have not entered it; first "
@@ -229,7 +276,7 @@ std::string note(const Scene& scene, const std::vector<int>& behind) {
   if (behind.empty()) return {};
   std::string text = "in " + scene.what + ": waiting for ";
   if (scene.pairwise)
-    return text + with_excuse(scene, scene.stall.peer, ", which ") + others_behind(scene, behind);
+    return text + chain_in_words(scene, ", which ") + others_behind(scene, behind);
   if (behind.size() > 1) text += rank_list(behind) + "; first ";
   return text + with_excuse(scene, behind[0], ", which ");
 }
@@ -292,8 +339,9 @@ Verdict analyze(int reporter, const Stall& stall, const RankReports& rank_report
     if (scene.is_behind(rank)) behind.push_back(rank);
   }
   // A rank that does not even answer is the first suspect, the awaited one before all others.
-  std::ranges::stable_sort(
-      behind, {}, [&](int rank) { return std::pair(scene.of(rank).answered, rank != stall.peer); });
+  std::ranges::stable_sort(behind, {}, [&](int rank) {
+    return std::pair(scene.of(rank).answered, rank != scene.end_of_chain());
+  });
   if (stall.mismatch != 0) return {.fault = foreign_frame(scene)};
   if (stall.expired != 0) return {.fault = too_late(scene, behind)};
   return {.note = note(scene, behind)};

@@ -11,6 +11,12 @@
 
 namespace rondo::control {
 
+/// A send or receive with `peer` that stands still.
+struct Waiting {
+  int peer = -1;
+  std::string what{};
+};
+
 /// One rank's report: its state as the diagnosis found it.
 struct RankReport {
   HostInfo host{};
@@ -19,6 +25,7 @@ struct RankReport {
   bool left = false;     ///< will make no further call; `report` is its last word
   bool answered = true;  ///< else `report` tells nothing: stopped, its machine is away
   CallReport report{};
+  std::optional<Waiting> waits{};  ///< as it said a moment ago
 };
 
 /// "rank 3 (host x, pid 77)"; with the world rank where it is another.

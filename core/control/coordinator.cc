@@ -166,6 +166,11 @@ void Coordinator::on(int from, const Stall& message) {
   if (message.peer >= static_cast<int>(group->members.size())) return;
   if (message.mismatch != 0 && message.peer < 0) return;
   if (fail_for_loss(*group)) return;
+  Member& member = group->members[self];
+  member.waits.reset();
+  if (message.peer >= 0 && !message.what.empty())
+    member.waits = Waiting{message.peer, message.what};
+  member.stalled_at = now_;
   if (!group->diagnosis) {
     begin_diagnosis(*group, static_cast<int>(self), message);
   } else if (!group->next || weight(message) > weight(group->next->second)) {
@@ -352,12 +357,14 @@ int Coordinator::member_of(const Group& group, int world_rank) {
 
 RankReport Coordinator::rank_report(const Group& group, std::size_t member) const {
   const Member& found = group.members[member];
+  const bool waits_still = now_ - found.stalled_at <= times::of_stall;
   return {.host = hosts_[static_cast<std::size_t>(found.world_rank)],
           .world_rank = found.world_rank,
           .opened = found.opened,
           .left = found.left,
           .answered = true,
-          .report = found.last};
+          .report = found.last,
+          .waits = waits_still ? found.waits : std::nullopt};
 }
 
 std::string Coordinator::describe_member(const Group& group, std::size_t member) const {

@@ -47,9 +47,11 @@ class Coordinator {
     CallReport last{};        ///< its calls, as far as it reported them without a diagnosis
     bool compares = false;    ///< waits for Alike
     std::uint64_t asked = 0;  ///< the call that it was asked about, and has not answered; 0: none
-    std::optional<Blob> blob{};  ///< its part of an exchange that is not complete
-    std::uint64_t of_all = 0;    ///< the newest exchange of all that it took part in
-    std::string noted{};         ///< the last note sent to it
+    std::optional<Blob> blob{};      ///< its part of an exchange that is not complete
+    std::uint64_t of_all = 0;        ///< the newest exchange of all that it took part in
+    std::string noted{};             ///< the last note sent to it
+    std::optional<Waiting> waits{};  ///< as its newest Stall has it
+    Clock::time_point stalled_at{};
   };
   struct Diagnosis {
     std::uint64_t number = 0;

@@ -16,6 +16,8 @@ inline constexpr milliseconds between_tries{50};
 inline constexpr milliseconds grace{100};
 /// After a failed bootstrap, for ranks that are between two tries to hear of it.
 inline constexpr milliseconds afterword{200};
+/// For a rank that waits to say so again, which it does once a second.
+inline constexpr milliseconds of_stall{2500};
 /// For all ranks to say which calls they are in.
 inline constexpr milliseconds for_reports{800};
 /// For goodbyes to arrive.

@@ -152,5 +152,57 @@ TEST_CASE("a receive whose sender waits for a rank that does not answer") {
   CHECK(text_of(analyze(0, stall, ranks)).ends_with("be reached; rank 1 does not answer"));
 }
 
+TEST_CASE("a receive whose sender waits for another rank, and so on") {
+  std::vector<RankReport> ranks;
+  for (int rank = 0; rank < 8; ++rank) ranks.push_back(rank_report(rank, 0, 0));
+  Stall stall{.milliseconds = 8000, .peer = 2, .what = "recv of 4 x int32", .expired = 1};
+  ranks[2].waits = Waiting{1, "recv of 5 x int32"};
+  auto fault = *analyze(0, stall, ranks).fault;
+  CHECK(
+      fault.message ==
+      "recv of 4 x int32 did not complete within 8 s: rank 2 (host x, pid 72) waits in recv of 5 "
+      "x int32 for rank 1 (host x, pid 71), which has not reached it; it has made no call yet; it "
+      "is computing, in a send or recv, or stuck outside rondo");
+  CHECK(fault.peer == std::vector<int>{1, 0, 1, 1, 1, 1, 1, 1});
+  CHECK(fault.remedy.starts_with("find out what rank 1 did instead"));
+
+  ranks[1].answered = false;
+  CHECK(text_of(analyze(0, stall, ranks))
+            .ends_with("pid 71), which does not answer: its process is "
+                       "stopped or its machine cannot be reached"));
+  ranks[1].answered = true;
+  ranks[1].left = true;  // its own waiter is told
+  CHECK(analyze(0, stall, ranks).fault->peer[0] == 2);
+  ranks[1].left = false;
+
+  for (int rank = 1; rank < 7; ++rank)
+    ranks[static_cast<std::size_t>(rank)].waits = Waiting{rank + 1, "send of 1 x int8"};
+  stall.expired = 0;
+  stall.peer = 1;
+  CHECK(
+      text_of(analyze(0, stall, ranks)) ==
+      "note: in recv of 4 x int32: waiting for rank 1 (host x, pid 71), which waits in send of 1 x "
+      "int8 for rank 2 (host x, pid 72), which waits in send of 1 x int8 for rank 3 (host x, pid "
+      "73), which waits, over 3 more ranks, for rank 7 (host x, pid 77), which has not reached it; "
+      "it has made no call yet; it is computing, in a send or recv, or stuck outside rondo");
+}
+
+TEST_CASE("ranks that wait for each other in receives") {
+  std::vector<RankReport> ranks{rank_report(0, 0, 0), rank_report(1, 0, 0), rank_report(2, 0, 0)};
+  const Stall stall{.milliseconds = 8000, .peer = 2, .what = "recv of 4 x int32", .expired = 1};
+  ranks[2].waits = Waiting{0, "recv of 5 x int32"};
+  const auto with_reporter = *analyze(0, stall, ranks).fault;
+  CHECK(
+      with_reporter.message.ends_with("rank 2 (host x, pid 72) waits in recv of 5 x int32 for "
+                                      "rank 0 (host x, pid 70): they wait for each other"));
+  CHECK(with_reporter.peer == std::vector<int>{2, 2, 0});
+  CHECK(with_reporter.remedy.starts_with("change the order of these sends and receives"));
+  ranks[2].waits->peer = 1;
+  ranks[1].waits = Waiting{2, "recv of 5 x int32"};
+  const auto among_others = *analyze(0, stall, ranks).fault;
+  CHECK(among_others.message.ends_with("for rank 2 (host x, pid 72): they wait for each other"));
+  CHECK(among_others.peer == std::vector<int>{2, 2, 0});
+}
+
 }  // namespace
 }  // namespace rondo::control

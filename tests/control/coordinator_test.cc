@@ -16,6 +16,7 @@ struct Job {
       coordinator.receive(rank, Open{.communicator = channel, .members = all}, now);
   }
   std::vector<int> told{};                           ///< the ranks that were told of a failure
+  std::string why{};                                 ///< the words of the last one
   std::vector<std::pair<int, Departed>> heard{};     ///< ranks, and which departures each heard of
   std::vector<std::vector<std::string>> all_said{};  ///< in exchanges of all
   const std::vector<std::int32_t> all{0, 1, 2};
@@ -27,7 +28,10 @@ struct Job {
 
  private:
   void hear(int rank, const Message& message) {
-    if (std::holds_alternative<Failure>(message)) told.push_back(rank);
+    if (const auto* failure = std::get_if<Failure>(&message)) {
+      told.push_back(rank);
+      why = failure->message;
+    }
     const auto* const blobs = std::get_if<Blobs>(&message);
     if (blobs != nullptr && rank == 0) all_said.push_back(blobs->bytes);
     if (const auto* departed = std::get_if<Departed>(&message)) heard.emplace_back(rank, *departed);
@@ -58,6 +62,27 @@ TEST_CASE("a death is told at once where somebody waits, before it or after") {
       CHECK(job.told == std::vector<int>{0, 2});
       CHECK_FALSE(job.coordinator.next_tick());
     }
+  }
+}
+
+TEST_CASE("who is behind in a chain of receives, as far as its ranks say so still") {
+  for (const bool still : {true, false}) {
+    Job job;
+    const auto answer = [&](std::uint64_t diagnosis) {
+      for (int rank = 0; rank < 3; ++rank)
+        job.coordinator.receive(rank, Answer{.communicator = channel, .diagnosis = diagnosis},
+                                job.now);
+    };
+    job.coordinator.receive(2, Stall{.communicator = channel, .peer = 1, .what = "a recv"},
+                            job.now);
+    answer(1);
+    CHECK(job.told.empty());
+    job.now += still ? times::of_stall : times::of_stall + std::chrono::milliseconds(1);
+    job.coordinator.receive(
+        0, Stall{.communicator = channel, .peer = 2, .what = "a recv", .expired = 1}, job.now);
+    answer(2);
+    CHECK(job.told == std::vector<int>{0, 1, 2});
+    CHECK((job.why.find("waits in a recv for rank 1") != std::string::npos) == still);
   }
 }
 
