@@ -148,11 +148,13 @@ std::string excuse(const Scene& scene, int rank) {
   if (!rank_report.answered) {
     return "does not answer: its process is stopped or its machine cannot be reached";
   }
-  const std::string begins = scene.pairwise ? "has not reached it; " : "has not entered it; ";
-  return begins + last_call(rank_report.report) +
-         (rank_report.report.completed >= rank_report.report.begun
-              ? "; it is computing, in a send or recv, or stuck outside rondo"
-              : "");
+  const std::string text = (scene.pairwise ? "has not reached it; " : "has not entered it; ") +
+                           last_call(rank_report.report);
+  if (rank_report.report.completed < rank_report.report.begun) return text;
+  if (!rank_report.waits)
+    return text + "; it is computing, in a send or recv, or stuck outside rondo";
+  return text + "; it waits in " + rank_report.waits->what + " for rank " +
+         std::to_string(rank_report.waits->peer);
 }
 
 void set_peer_and_call(const Scene& scene, int peer, Fault& fault) {

@@ -54,6 +54,15 @@ TEST_CASE("one rank is late") {
         "it is computing, in a send or recv, or stuck outside rondo");
 }
 
+TEST_CASE("one rank is late, for it waits in a receive") {
+  std::vector<RankReport> ranks{rank_report(0, 3, 1), rank_report(1, 3, 1), rank_report(2, 2, 0)};
+  ranks[2].waits = Waiting{1, "recv of 4 x int32"};
+  CHECK(text_of(analyze(0, at_3_expired, ranks)) ==
+        "timeout: all_reduce #3 (4 x float32, sum) did not complete within 300 s: rank 2 (host x, "
+        "pid 72) has not entered it; its last call was all_reduce #2 (4 x float32, sum), complete; "
+        "it waits in recv of 4 x int32 for rank 1");
+}
+
 TEST_CASE("several ranks are late, and the one that does not answer is named first") {
   std::vector<RankReport> ranks{rank_report(0, 3, 1), rank_report(1, 2, 0), rank_report(2, 2, 1),
                                 rank_report(3, 0, 0)};
