@@ -3,7 +3,7 @@
 // - Device memory is memory that this process cannot touch. A host read of a device buffer kills
 //   the process. Only the fake's own copies reach that memory.
 // - A stream is a thread that does what was put into it, in order. Host functions of all streams
-//   run on one thread, as in the real driver. Any call of CUDA from there is refused and counted.
+//   run on one thread, as in the real driver.
 // - Streams are captured into graphs: what each of them did, with the events between them. A launch
 //   runs that again, side by side.
 // - Other processes map device memory by CUDA IPC, as files of the process that has it. They map
@@ -22,6 +22,8 @@
 // - Copies take page-locked host memory only. Kernels and memory operations take only the address by
 //   which devices know it.
 // - A context that has broken refuses everything but giving back.
+// - What the real driver forbids ends the process: CUDA in a host function, waiting or taking memory in
+//   a capture.
 //
 // It lacks a limit to which memory devices reach of each other. Freeing device memory waits for the
 // device only where fake_free_waits() says so. But the memory stays until what is in its streams is
@@ -73,9 +75,6 @@ int cuGraphDestroy(rondo::cuda::Graph graph);
 void fake_fail_next(const char* function, int status);
 /// The next call of `function` ends this process by SIGKILL.
 void fake_die_in(const char* function);
-/// Calls that the real driver forbids, so far: CUDA in a host function, waiting or taking memory in
-/// a capture.
-int fake_violations();
 /// How often this process has called `function`, without "_v2" and the like.
 int fake_calls(const char* function);
 /// Device memory that was not given back, in blocks; claims on segments and reserved addresses, too.

@@ -183,7 +183,6 @@ int cuStreamEndCapture(Stream stream, Graph* graph) {
   if (capture == nullptr || stream->index != 0) return invalid_value;
   for (const Stream member : capture->members) member->capture.reset();
   *graph = nullptr;
-  if (capture->invalid) return capture_invalidated;
   const auto& joined = capture->joined;
   if (!std::all_of(joined.begin() + 1, joined.end(), [](bool each) { return each; }))
     return capture_unjoined;
@@ -197,7 +196,7 @@ int cuStreamGetCaptureInfo_v2(Stream stream, int* status, unsigned long long* id
   const std::scoped_lock lock(state().mutex);
   const Stream real = resolve(stream);
   const auto capture = real != nullptr ? real->capture : nullptr;
-  *status = capture == nullptr ? 0 : capture->invalid ? 2 : rondo::cuda::capture_active;
+  *status = capture == nullptr ? 0 : rondo::cuda::capture_active;
   if (capture == nullptr) return success;
   if (id != nullptr) *id = capture->id;
   if (graph != nullptr) *graph = capture->graph.get();

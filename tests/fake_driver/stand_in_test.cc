@@ -1,7 +1,11 @@
 // The stand-in for the driver notices what a real device would not forgive.
+#include <sys/wait.h>
+#include <unistd.h>
+
 #include <algorithm>
 #include <array>
 #include <atomic>
+#include <csignal>
 #include <functional>
 #include <mutex>
 #include <string>
@@ -232,6 +236,38 @@ TEST_CASE("the legacy stream and streams that block wait for each other") {
   CHECK(locked.words[1] == 1);
   CHECK(cuEventSynchronize(event.get()) == 0);
   CHECK(locked.words[2] == 1);
+}
+
+/// Whether a child that runs `body` aborts.
+bool aborts(const std::function<void()>& body) {
+  const pid_t child = ::fork();
+  if (child == 0) {
+    std::signal(SIGABRT, SIG_DFL);
+    body();
+    ::_exit(0);
+  }
+  int status = 0;
+  REQUIRE(::waitpid(child, &status, 0) == child);
+  return WIFSIGNALED(status) && WTERMSIG(status) == SIGABRT;
+}
+
+TEST_CASE("what a driver forbids ends the process") {
+  own_context();
+  const cuda::OwnedStream stream = cuda::make_stream();
+  const auto ask = [](void*) {
+    cuda::Context context = nullptr;
+    cuCtxGetCurrent(&context);
+  };
+  CHECK(aborts([&] {
+    cuStreamBeginCapture_v2(stream.get(), 0);
+    allocate(8);
+  }));
+  CHECK(aborts([&] {  // a graph's object goes in a host function
+    cuda::UserObject object = nullptr;
+    cuUserObjectCreate(&object, nullptr, ask, 1, cuda::user_object_no_destructor_sync);
+    cuUserObjectRelease(object, 1);
+  }));
+  CHECK_FALSE(aborts([&] { ask(nullptr); }));
 }
 
 /// What teams of 32 threads say that run `work(team)`.

@@ -4,6 +4,8 @@
 #include <array>
 #include <chrono>
 #include <csignal>
+#include <cstdio>
+#include <cstdlib>
 #include <string_view>
 #include <thread>
 #include <utility>
@@ -69,6 +71,12 @@ bool works_when_broken(std::string_view function) {
       parts, [&](const char* part) { return function.find(part) != std::string_view::npos; });
 }
 
+/// A program that does this may hang or fail with a real driver.
+[[noreturn]] void end_forbidden(const char* function, const char* when) {
+  std::fprintf(stderr, "fake driver: %s %s\n", function, when);
+  std::abort();
+}
+
 /// A failure that a test asked for.
 int injected(const char* function) {
   const auto found = state().failures.find(function);
@@ -111,10 +119,7 @@ int enter(const char* function, cuda::Context context) {
   const std::scoped_lock lock(state().mutex);
   ++state().calls[function];
   if (state().deadly == function) ::raise(SIGKILL);
-  if (caller().in_host_function) {
-    ++state().violations;
-    return not_permitted;
-  }
+  if (caller().in_host_function) end_forbidden(function, "in a host function");
   if (const int status = injected(function)) return status;
   return context == nullptr || works_when_broken(function)
              ? cuda::success
@@ -156,9 +161,7 @@ int enter_unsafe(const char* function, cuda::Context context) {
     if (capture == nullptr || capture->graph == nullptr) continue;
     const bool mine = capture->thread == std::this_thread::get_id();
     if (capture->mode == cuda::capture_relaxed || (capture->mode != 0 && !mine)) continue;
-    capture->invalid = true;
-    ++state().violations;
-    return capture_unsupported;
+    end_forbidden(function, "while a stream is captured");
   }
   return cuda::success;
 }
@@ -223,10 +226,5 @@ std::size_t fake_longest_queue() {
 int fake_calls(const char* function) {
   const std::scoped_lock lock(state().mutex);
   return state().calls[function];
-}
-
-int fake_violations() {
-  const std::scoped_lock lock(state().mutex);
-  return state().violations;
 }
 }

@@ -21,11 +21,8 @@ namespace rondo::test {
 
 inline constexpr int invalid_value = 1;
 inline constexpr int out_of_memory = 2;
-inline constexpr int capture_unsupported = 900;
-inline constexpr int capture_invalidated = 901;
 inline constexpr int capture_unjoined = 904;
 inline constexpr int capture_isolation = 905;
-inline constexpr int not_permitted = 800;
 inline constexpr int peer_access_unsupported = 217;
 inline constexpr int misaligned_address = 716;  ///< the error of a context whose kernel did that
 
@@ -80,9 +77,8 @@ struct CaptureState {
   unsigned long long id = 0;
   int mode = 0;                                         ///< global, the thread's own, relaxed
   std::thread::id thread = std::this_thread::get_id();  ///< the one that began it
-  bool invalid = false;
-  std::vector<cuda::Stream> members{};  ///< streams in it, as in `body`
-  std::vector<bool> joined{};           ///< by stream: somebody waits for all it has done
+  std::vector<cuda::Stream> members{};                  ///< streams in it, as in `body`
+  std::vector<bool> joined{};  ///< by stream: somebody waits for all it has done
   std::shared_ptr<GraphBody> body = std::make_shared<GraphBody>();
   std::unique_ptr<CUgraph_st> graph{};
 };
@@ -178,7 +174,6 @@ struct State {
   std::vector<std::weak_ptr<CaptureState>> captures{};
   unsigned long long captures_begun = 0;
   unsigned long long contexts = 0;  ///< that were made so far
-  int violations = 0;
   std::vector<std::shared_ptr<CUmod_st>> modules{};
   std::string newest_form{};                        ///< of the image that was loaded last
   std::set<std::pair<int, int>> peers{};            ///< devices, and those whose memory they reach

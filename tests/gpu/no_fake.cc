@@ -3,7 +3,6 @@
 
 extern "C" {
 void fake_fail_next(const char* /*function*/, int /*status*/) {}
-int fake_violations() { return 0; }
 int fake_calls(const char* /*function*/) { return 0; }
 int fake_blocks() { return 0; }
 int fake_pinned_blocks() { return 0; }

@@ -106,7 +106,6 @@ TEST_CASE("device memory is given back when communicators end", "[fake]") {
     for (const ncclComm_t comm : comms) expect(abort ? ncclCommAbort(comm) : ncclCommDestroy(comm));
   }
   expect_blocks(0);  // their threads give them back, in their own time
-  CHECK(fake_violations() == 0);
 }
 
 TEST_CASE("every call says that a context has broken, and the other rank's calls end", "[fake]") {

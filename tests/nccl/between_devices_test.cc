@@ -24,7 +24,6 @@ TEST_CASE("collectives go from device to device, whatever their size") {
   CHECK((batches() > before || fake_launches() < 0));
   // Without kernels, reductions go through the host's memory.
   if (!reduces || RONDO_WITH_KERNELS != 0) CHECK(fake_calls("cuLaunchHostFunc") == copied);
-  CHECK(fake_violations() == 0);
 }
 
 TEST_CASE("eight ranks, and the most ranks that may take part, go from device to device",
@@ -37,14 +36,12 @@ TEST_CASE("eight ranks, and the most ranks that may take part, go from device to
   CHECK(fake_calls("cuLaunchHostFunc") == copied);
   if (ranks == 8) check_calls(comms, only(true, every_collective(20'000, 7)));
   destroy(comms);
-  CHECK(fake_violations() == 0);
 }
 
 TEST_CASE("calls of many slices use both halves in turn") {
   const std::size_t bytes = GENERATE(
       from_range(cells<std::size_t>({half, half + 1, 2 * half, 5 * half / 2}, {2 * half + 1})));
   check_destroyed(init_on_device(2), only(false, every_collective(bytes, 1, DataType::uint8)));
-  CHECK(fake_violations() == 0);
 }
 
 TEST_CASE("every type and operator, and every root") {
@@ -157,7 +154,6 @@ TEST_CASE("captured calls between devices are replayed, with other calls between
       GENERATE(from_range(cells<std::size_t>({10, 2 * half + 100}, {10, half + 100}))) / 4;
   replay_between_calls(init_on_device(reduces ? 3 : 2),
                        reduces ? Collective::all_reduce : Collective::all_gather, count);
-  CHECK(fake_violations() == 0);
 }
 
 }  // namespace

@@ -10,7 +10,6 @@ TEST_CASE("a captured call is replayed on new data, between others", "[members]"
   with_device_members(2, [&](int rank, ncclComm_t comm) {
     replay_call(rank, 2, comm, Collective::all_reduce, count);
   });
-  CHECK(fake_violations() == 0);
 }
 
 TEST_CASE("a first call may be a captured one, and a graph may outlive its communicator's calls",
@@ -28,7 +27,6 @@ TEST_CASE("a first call may be a captured one, and a graph may outlive its commu
     stream.finish();  // the call waits for the replays, which are in another stream
     expect_that(buffer.get() == std::vector<int>(1000, 3 * 32), "3 doubled 5 times");
   });
-  CHECK(fake_violations() == 0);
 }
 
 TEST_CASE("groups with long messages and forked streams are captured", "[members]") {
@@ -57,7 +55,6 @@ TEST_CASE("groups with long messages and forked streams are captured", "[members
     expect_that(received.get() == numbers(count, 1 - rank), "the peer's message");
     expect_that(sums.get() == std::vector<int>(1000, 4), "1 doubled twice");
   });
-  CHECK(fake_violations() == 0);
 }
 
 TEST_CASE("host buffers in a captured stream are read and written at each replay", "[members]") {
@@ -100,7 +97,6 @@ TEST_CASE("a graph that is launched after its communicator is gone comes to an e
     expect(ncclBroadcast(buffer.data(), buffer.data(), 1000, ncclInt, 1, comms[0], stream));
   });
   expect_blocks(1);
-  CHECK(fake_violations() == 0);
 }
 
 }  // namespace

@@ -71,7 +71,6 @@ TEST_CASE("calls go between devices even if none was current when ranks were mad
   });
   CHECK(batches() > before);
   wait_for_retained(retained);
-  CHECK(fake_violations() == 0);
 }
 
 TEST_CASE("a rank that has no context current is one of device 0", "[fake]") {
@@ -97,7 +96,6 @@ TEST_CASE("a rank that has no context current is one of device 0", "[fake]") {
   });
   CHECK(batches() > before);
   while (fake_retained(0) > retained + 1) std::this_thread::yield();
-  CHECK(fake_violations() == 0);
 }
 
 TEST_CASE("contexts are given back, whichever way a communicator ends", "[fake]") {
@@ -135,7 +133,6 @@ TEST_CASE("contexts are given back, whichever way a communicator ends", "[fake]"
   for (const ncclComm_t comm : comms)
     expect(end == End::aborted ? ncclCommAbort(comm) : ncclCommDestroy(comm));
   wait_for_retained(retained);
-  CHECK(fake_violations() == 0);
 }
 
 TEST_CASE("one thread runs ranks on several devices, whichever is current", "[together]") {
@@ -181,7 +178,6 @@ TEST_CASE("the null stream is that of each rank's own device", "[together]") {
     CHECK(all[r]->out.get() == sums);
   }
   destroy(comms);
-  CHECK(fake_violations() == 0);
 }
 
 TEST_CASE("kernels are loaded again into a context that was gone meanwhile", "[fake]") {

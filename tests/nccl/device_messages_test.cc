@@ -28,7 +28,6 @@ TEST_CASE("messages go from device to device round a ring, whatever their size")
   check_destroyed(init_on_device(ranks), {ring, ring, ring}, {.by_messages = true});
   CHECK((batches() > before || fake_launches() < 0));
   CHECK(fake_calls("cuLaunchHostFunc") == through_host);
-  CHECK(fake_violations() == 0);
 }
 
 TEST_CASE("an all-to-all of messages of different sizes, also from each rank to itself") {
@@ -36,7 +35,6 @@ TEST_CASE("an all-to-all of messages of different sizes, also from each rank to 
     return static_cast<std::size_t>(from * 3 + to) * 250'000;
   }};
   check_destroyed(init_on_device(4), {different, different}, {.by_messages = true});
-  CHECK(fake_violations() == 0);
 }
 
 TEST_CASE("several messages between two ranks keep their order, in one group or several") {
@@ -62,7 +60,6 @@ TEST_CASE("several messages between two ranks keep their order, in one group or 
     other.finish();
     if (rank == 1) expect_that(buffer.get() == pattern(all, 0), "all of it, in order");
   });
-  CHECK(fake_violations() == 0);
 }
 
 TEST_CASE("no message of a group holds up another one") {
@@ -171,7 +168,6 @@ TEST_CASE("captured messages are replayed between collectives and other messages
       }
     }
   });
-  CHECK(fake_violations() == 0);
 }
 
 TEST_CASE("sides of a message between devices that differ are told so") {

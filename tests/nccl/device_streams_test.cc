@@ -167,7 +167,6 @@ TEST_CASE("a first group may be captured, as all that it needs is there already"
   const std::vector<int> got = buffer.get();
   CHECK(got[0] + got[2] == 4);  // each has met its mirror image or itself
   destroy(comms);
-  CHECK(fake_violations() == 0);
 }
 
 TEST_CASE("messages that need more memory than there is take more, also in a capture") {
@@ -207,7 +206,6 @@ TEST_CASE("messages that need more memory than there is take more, also in a cap
   for (int i = 0; i < ranks * ranks; ++i) wanted.push_back(10 + i % ranks);
   CHECK(received.get() == wanted);
   destroy(comms);
-  CHECK(fake_violations() == 0);
 }
 
 TEST_CASE("a long call whose ranks mix host and device buffers is refused, a short one works",
@@ -259,7 +257,6 @@ TEST_CASE("calls on the host go on while another stream is captured") {
   graph.launch(captured);
   captured.finish();
   destroy(comms);
-  CHECK(fake_violations() == 0);
 }
 
 TEST_CASE("a context that breaks in the middle of a call, or before it, ends the communicator",

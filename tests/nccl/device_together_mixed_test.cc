@@ -85,7 +85,6 @@ TEST_CASE("one thread's groups and single calls between devices follow each othe
   }
   CHECK(went_between_devices(before));
   destroy(pair.comms);
-  CHECK(fake_violations() == 0);
 }
 
 /// `stream` waits for what is in `other`, of the same context.
@@ -121,7 +120,6 @@ TEST_CASE("one thread's groups and single calls keep their order in a capture an
   }
   CHECK(went_between_devices(before));
   destroy(pair.comms);
-  CHECK(fake_violations() == 0);
 }
 
 }  // namespace

@@ -103,7 +103,6 @@ TEST_CASE("ranks that use a window differently are told where each one's buffer 
     expect_that(words.find(wrong) != std::string::npos, words);
     expect_that(words.find("rank 1") != std::string::npos, words);
   });
-  CHECK(fake_violations() == 0);
 }
 
 TEST_CASE("buffers that NCCL lets differ between ranks may lie anywhere in windows") {
@@ -146,7 +145,6 @@ TEST_CASE("an abort returns when no peer reads this rank's windows any more", "[
   stream.finish();
   CHECK(fake_launches() == launches);  // the one that reads it was counted already
   expect(ncclCommAbort(comms[0]));
-  CHECK(fake_violations() == 0);
 }
 
 /// Communicators on device 0, each with a window of `count` ints.
@@ -196,7 +194,6 @@ TEST_CASE("after an abort beside a peer's calls none of them reads this rank's w
     const TwoRanks ranks(elements);
     calls_beside_an_abort(ranks, elements, round % 4);
   }
-  CHECK(fake_violations() == 0);
 }
 
 /// False: the machine stood still so long that the abort may have thought that the replay was over.
@@ -222,7 +219,6 @@ bool abort_between_two_calls() {
   // acquire: the stream is between the two calls.
   while (passed.load(std::memory_order_acquire) == 0) std::this_thread::yield();
   int launches = 0;
-  const int violations = fake_violations();
   const auto begin = std::chrono::steady_clock::now();
   std::thread aborting([&] {
     ncclCommAbort(ranks.comms[1]);  // its memory may go
@@ -234,10 +230,7 @@ bool abort_between_two_calls() {
   const bool in_time = std::chrono::steady_clock::now() - begin < std::chrono::milliseconds(900);
   aborting.join();
   expect(ncclCommAbort(ranks.comms[0]));
-  if (in_time) {
-    CHECK(fake_launches() == launches);
-    CHECK(fake_violations() == violations);
-  }
+  if (in_time) CHECK(fake_launches() == launches);
   return in_time;
 }
 

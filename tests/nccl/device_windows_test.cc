@@ -29,7 +29,6 @@ TEST_CASE("collectives on a window are right, in place and not, whatever their s
       from_range(cells<std::size_t>({1, 1001, one_shot, one_shot + 1}, {1001, one_shot + 1})));
   check_destroyed(init_on_device(ranks), every_collective(count, ranks - 1),
                   {.windows = Windows::one});
-  CHECK(fake_violations() == 0);
 }
 
 TEST_CASE("large collectives on a window, on two, and on one of the buffers only") {
@@ -172,7 +171,6 @@ TEST_CASE("calls captured before or on a window are replayed, also when it is gi
     replay(*before, 6);
     check_calls(rank, 2, comm, {others[0]});
   });
-  CHECK(fake_violations() == 0);
 }
 
 TEST_CASE("a window is given back, its memory freed and used again") {

@@ -44,7 +44,6 @@ void run_rank(int rank, int device, const std::vector<Pipe>& ids, const HostBody
   }
   expect(ncclCommDestroy(comm));
   expect_blocks(0);
-  expect_that(fake_violations() == 0, "nothing that the driver forbids");
 }
 
 }  // namespace

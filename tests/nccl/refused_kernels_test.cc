@@ -53,7 +53,6 @@ TEST_CASE("where the driver refuses all kernels, the host reduces, and one warni
     CHECK_THAT(text, Catch::Contains("this rondo has no device kernels. Try: build rondo where"));
   }
   CHECK_THAT(text, Catch::Contains("reductions of GPU buffers go through the host's memory"));
-  CHECK(fake_violations() == 0);
 }
 
 }  // namespace

@@ -131,7 +131,6 @@ TEST_CASE("no rank's kernels wait where one rank cannot prepare their memory") {
     expect_that(one.get() == std::vector<int>{2}, "the sum");
   });
   CHECK(launches.are(0));
-  CHECK(fake_violations() == 0);
 }
 
 /// Rank 1's part of the meeting that DeviceCalls::make() is, up to where it has made what its
@@ -160,7 +159,6 @@ TEST_CASE("pinned memory is given back in its context where the ranks' meeting f
     }
   });
   CHECK(fake_blocks() == 0);
-  CHECK(fake_violations() == 0);
 }
 
 TEST_CASE("memory where a living rank's kernels may write stays when its owner has failed") {
@@ -174,7 +172,6 @@ TEST_CASE("memory where a living rank's kernels may write stays when its owner h
   CHECK(fake_blocks() == heaps);
   expect(ncclCommAbort(comms[1]));
   while (fake_blocks() > 0) std::this_thread::yield();  // their threads do it, in their own time
-  CHECK(fake_violations() == 0);
 }
 
 TEST_CASE("device memory of communicators that wait is given back") {
@@ -191,7 +188,6 @@ TEST_CASE("device memory of communicators that wait is given back") {
     for (const ncclComm_t comm : comms) expect(abort ? ncclCommAbort(comm) : ncclCommDestroy(comm));
   }
   while (fake_blocks() > 0) std::this_thread::yield();  // their threads do it, in their own time
-  CHECK(fake_violations() == 0);
 }
 
 }  // namespace

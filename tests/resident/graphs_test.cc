@@ -27,7 +27,6 @@ TEST_CASE("captured calls that wait are replayed, with other calls between the r
     stream.finish();
   });
   CHECK(launches.are(3 * (3 * 2 + 3)));
-  CHECK(fake_violations() == 0);
 }
 
 TEST_CASE("a graph of a call that waits ends when it is launched after its communicator") {
@@ -41,7 +40,6 @@ TEST_CASE("a graph of a call that waits ends when it is launched after its commu
     });
   }
   while (fake_blocks() > 0) std::this_thread::yield();
-  CHECK(fake_violations() == 0);
 }
 
 TEST_CASE("revoking a communicator releases its graph that waits") {

@@ -84,7 +84,6 @@ TEST_CASE("calls between devices have the bits of rank order, by either executor
   run_on_own(init_on_own(ranks, executor),
              [&](int rank, ncclComm_t comm) { check_alone(problems, rank, comm, executor); });
   if (executor == "finite") CHECK(launches.are(0));
-  CHECK(fake_violations() == 0);
 }
 
 TEST_CASE("calls through the host's memory have the bits of rank order") {
@@ -126,7 +125,6 @@ TEST_CASE("one thread's calls for all ranks have the bits of rank order") {
     }
   }
   destroy(comms);
-  CHECK(fake_violations() == 0);
 }
 
 }  // namespace

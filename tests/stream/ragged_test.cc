@@ -29,7 +29,6 @@ TEST_CASE("ragged collectives in a stream, on devices and hosts") {
     for (const bool on_host : cells<bool>({false, true}, {false}))
       check_calls(gpus, trials, on_host);
   });
-  CHECK(fake_violations() == 0);
 }
 
 TEST_CASE("a captured ragged call does the same at every replay") {
@@ -53,7 +52,6 @@ TEST_CASE("a captured ragged call does the same at every replay") {
       expect_that(sums == std::vector<int>(own, 3 * replay), "the sums");
     }
   });
-  CHECK(fake_violations() == 0);
 }
 
 /// An exchange of blocks of which one is empty.
@@ -132,7 +130,6 @@ TEST_CASE("a communicator's first call may be a captured all_to_all_v") {
     if (on_device) return check_captured_first<DeviceBuffer<std::byte>>(gpus);
     check_captured_first<HostBuffer>(gpus);
   });
-  CHECK(fake_violations() == 0);
 }
 
 /// The error of rank 0's all_to_all_v, and whether its code is another. Rank 1 does `instead`.
