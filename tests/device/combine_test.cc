@@ -1,6 +1,7 @@
 // The kernels as core/cuda/kernels.h launches them, through a stand-in for the driver, against the
 // CPU kernels: every type and operator, alignments, several sources, targets, pieces and scalars.
 #include <memory>
+#include <optional>
 #include <random>
 #include <span>
 #include <string>
@@ -11,24 +12,14 @@
 #include "core/cuda/kernels.h"
 #include "kernels/cpu/reduce.h"
 #include "tests/catch.h"
-#include "tests/fake_driver/fake_driver.h"
 #include "tests/kernels/buffers.h"
+#include "tests/nccl/device.h"
 
 namespace rondo::test {
 namespace {
 
 using cuda::DevicePointer;
 using testing::Buffer;
-
-void expect_cuda(int status) {
-  if (status != cuda::success) throw std::runtime_error("CUDA says " + std::to_string(status));
-}
-
-cuda::Context context_of(int device) {
-  cuda::Context context = nullptr;
-  expect_cuda(cuDevicePrimaryCtxRetain(&context, device));
-  return context;
-}
 
 /// The stand-in runs its own kernels: no code is needed.
 constexpr std::string_view any_ptx = ".version 7.7\n.target sm_75\n";
@@ -40,17 +31,17 @@ DeviceImage any_image() {
 class Device {
  public:
   Device() {
-    expect_cuda(cuCtxSetCurrent(context_of(0)));
-    stream_ = cuda::make_stream();
-    kernels_ = std::make_unique<cuda::Kernels>(any_image());
+    cuCtxSetCurrent(device_context(0));
+    stream_.emplace();
+    kernels_.emplace(any_image());
   }
   const cuda::Kernels& kernels() const { return *kernels_; }
-  cuda::Stream stream() const { return stream_.get(); }
-  void finish() const { expect_cuda(cuStreamSynchronize(stream_.get())); }
+  cuda::Stream stream() const { return *stream_; }
+  void finish() const { stream_->finish(); }
 
  private:
-  cuda::OwnedStream stream_{};
-  std::unique_ptr<cuda::Kernels> kernels_{};
+  std::optional<DeviceStream> stream_{};
+  std::optional<cuda::Kernels> kernels_{};
 };
 
 /// Device memory with guards around `bytes` bytes that begin `offset` bytes off a line.
@@ -119,7 +110,7 @@ std::vector<std::byte> expected_of(const cuda::Combination& how, std::span<const
   return expected;
 }
 
-struct Case {
+struct Combined {
   cuda::Combination how;
   std::size_t count;
   std::size_t sources;
@@ -128,7 +119,7 @@ struct Case {
 
 /// How many elements are wrong, out of place and then in place.
 template <class E>
-std::size_t wrong_elements(const Device& device, const Case& c, std::mt19937& random) {
+std::size_t wrong_elements(const Device& device, const Combined& c, std::mt19937& random) {
   constexpr std::size_t element = sizeof(typename E::Storage);
   const auto inputs = random_buffers<E>(c.sources, c.count * element, random);
   const Places places = placed(inputs, c.offset * element);
@@ -151,7 +142,7 @@ void check(const Device& device, DataType type, DataType accumulate, ReduceOpera
     for (const std::size_t sources : {1, 2, 8}) {
       for (const std::size_t offset : {0, 1}) {
         const std::uint64_t divisor = op == ReduceOperator::avg ? sources : 1;
-        const Case c{{type, op, divisor, accumulate}, count, sources, offset};
+        const Combined c{{type, op, divisor, accumulate}, count, sources, offset};
         const std::size_t elements = testing::with_element(type, accumulate, [&](auto e) {
           return wrong_elements<decltype(e)>(device, c, random);
         });

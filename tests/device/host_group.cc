@@ -1,10 +1,10 @@
 #include "tests/device/host_group.h"
 
 #include <memory>
-#include <thread>
+
+#include "tests/device/workers.h"
 
 namespace rondo::device::test {
-
 HostGroup::HostGroup(const ArenaShape& shape) : shape_(shape), controls_(shape.ranks) {
   const std::size_t lines = ArenaPlaces(shape).bytes() / sizeof(Line) + 1;
   for (std::uint32_t rank = 0; rank < shape.ranks; ++rank) {
@@ -17,18 +17,22 @@ void run_teams(std::uint32_t teams, std::uint32_t threads,
                const std::function<void(HostTeam&, std::uint32_t)>& work,
                const std::function<void()>& meanwhile) {
   std::vector<std::unique_ptr<HostTeamState>> states;
-  std::vector<std::jthread> running;
-  for (std::uint32_t number = 0; number < teams; ++number) {
+  for (std::uint32_t number = 0; number < teams; ++number)
     states.push_back(std::make_unique<HostTeamState>(threads));
+  const auto running = std::make_shared<Running>(std::size_t{teams} * threads);
+  for (std::uint32_t number = 0; number < teams; ++number) {
     for (std::uint32_t lane = 0; lane < threads; ++lane) {
-      running.emplace_back([&work, number, lane, state = states.back().get()] {
-        HostTeam team(*state, lane);
-        work(team, number);
+      Workers::all().start([&work, number, lane, running, state = states[number].get()] {
+        {
+          HostTeam team(*state, lane);
+          work(team, number);
+        }
+        running->end_one();
       });
     }
   }
   meanwhile();
-  running.clear();  // joins, before the states go
+  running->wait();  // before the states go
 }
 
 }  // namespace rondo::device::test

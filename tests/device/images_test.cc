@@ -9,8 +9,7 @@
 #include "core/cuda/kernels.h"
 #include "core/cuda/modules.h"
 #include "tests/catch.h"
-#include "tests/fake_driver/fake_driver.h"
-#include "tests/support/setting.h"
+#include "tests/nccl/device.h"
 
 namespace rondo::test {
 namespace {
@@ -21,18 +20,12 @@ struct Machine {
   const char* capability;
 };
 
-void expect_cuda(int status) {
-  if (status != cuda::success) throw std::runtime_error("CUDA says " + std::to_string(status));
-}
-
 /// The form of the image that the driver takes.
 template <class Load>
 std::string form_on(const Machine& machine, const Load& load) {
   const Setting driver("FAKE_DRIVER_CUDA", machine.driver);
   const Setting capability("FAKE_CAPABILITY", machine.capability);
-  cuda::Context context = nullptr;
-  expect_cuda(cuDevicePrimaryCtxRetain(&context, 0));
-  expect_cuda(cuCtxSetCurrent(context));
+  cuCtxSetCurrent(device_context(0));
   load();
   return fake_loaded_form();
 }
@@ -41,31 +34,26 @@ std::string form_on(const Machine& machine, const DeviceImage& image) {
   return form_on(machine, [&] { cuda::load_module(image, "nothing goes on"); });
 }
 
-/// The header of machine code, as ptxas of CUDA 12.9 writes it, and that of 13.0.
-std::vector<std::byte> code_of_12(int capability) {
-  Elf64_Ehdr header{};
-  std::memcpy(header.e_ident, ELFMAG, SELFMAG);
-  header.e_machine = 190;
-  header.e_shoff = sizeof header;
-  header.e_ident[EI_ABIVERSION] = 7;
-  header.e_version = 129;
-  header.e_flags = 0x4b0500U | static_cast<unsigned>(capability);
-  const auto* const bytes = reinterpret_cast<const std::byte*>(&header);
-  return {bytes, bytes + sizeof header};
-}
-std::vector<std::byte> code_of_13(int capability) {
-  constexpr std::string_view note = "Cuda compilation tools, release 13.0, V13.0.88";
+/// Machine code: a header as ptxas of CUDA 12.9 writes it, or that of 13.0.
+std::vector<std::byte> code(unsigned char abi, unsigned version, unsigned flags,
+                            std::string_view note) {
   Elf64_Ehdr header{};
   std::memcpy(header.e_ident, ELFMAG, SELFMAG);
   header.e_machine = 190;
   header.e_shoff = sizeof header + note.size();
-  header.e_ident[EI_ABIVERSION] = 8;
-  header.e_version = 1;
-  header.e_flags = 0x6000004U | static_cast<unsigned>(capability) << 8;
+  header.e_ident[EI_ABIVERSION] = abi;
+  header.e_version = version;
+  header.e_flags = flags;
   std::vector<std::byte> bytes(header.e_shoff);
   std::memcpy(bytes.data(), &header, sizeof header);
   std::memcpy(bytes.data() + sizeof header, note.data(), note.size());
   return bytes;
+}
+std::vector<std::byte> code_of_12(unsigned capability) {
+  return code(7, 129, 0x4b0500U | capability, "");
+}
+std::vector<std::byte> code_of_13(unsigned capability) {
+  return code(8, 1, 0x6000004U | capability << 8, "Cuda compilation tools, release 13.0, V13.0.88");
 }
 
 const std::byte* ptx(const char* text) { return reinterpret_cast<const std::byte*>(text); }

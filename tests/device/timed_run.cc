@@ -3,11 +3,10 @@
 #include <algorithm>
 #include <cstring>
 #include <limits>
-#include <memory>
 #include <stdexcept>
 #include <unordered_map>
 
-#include "tests/device/fibers.h"
+#include "tests/device/simulated_teams.h"
 
 namespace rondo::device::test {
 namespace {
@@ -41,7 +40,7 @@ struct Thread {
   double words_arrived = 0;
 };
 
-class TimedSimulation : public Simulated {
+class TimedSimulation : public SimulatedTeams {
  public:
   TimedSimulation(const Machine& machine, std::span<const OwnedBytes> memory, std::uint32_t ranks,
                   std::uint32_t threads_of_rank, std::uint32_t threads)
@@ -57,7 +56,7 @@ class TimedSimulation : public Simulated {
     std::ranges::sort(memory_, {}, &OwnedBytes::begin);
   }
 
-  Fibers& fibers() { return fibers_; }
+  Fibers& fibers() override { return fibers_; }
 
   void read(const std::byte* at, std::span<std::byte> to, Ordering ordering,
             const Site& /*site*/) override {
@@ -108,8 +107,7 @@ class TimedSimulation : public Simulated {
     fibers_.yield();
   }
 
-  /// A barrier of the fibers.
-  void meet(std::span<const std::size_t> fibers) {
+  void meet(std::span<const std::size_t> fibers) override {
     Thread latest;
     for (const std::size_t fiber : fibers) {
       const Thread& thread = threads_[fiber];
@@ -223,47 +221,14 @@ class TimedSimulation : public Simulated {
   Fibers fibers_;
 };
 
-class TimedMeetingPoint : public MeetingPoint {
- public:
-  TimedMeetingPoint(TimedSimulation& simulation, std::uint32_t lanes)
-      : simulation_(simulation), lanes_(lanes) {}
-
-  void meet(std::uint32_t /*lane*/, bool /*votes*/, const std::source_location& /*site*/) override {
-    Fibers& fibers = simulation_.fibers();
-    here_.push_back(fibers.current());
-    if (here_.size() < lanes_) return fibers.block();
-    simulation_.meet(here_);
-    for (const std::size_t fiber : here_) {
-      if (fiber != fibers.current()) fibers.unblock(fiber);
-    }
-    here_.clear();
-    fibers.yield();
-  }
-
- private:
-  TimedSimulation& simulation_;
-  std::size_t lanes_;
-  std::vector<std::size_t> here_{};
-};
-
 }  // namespace
 
 double run_timed(const Machine& machine, std::span<const OwnedBytes> memory, std::uint32_t ranks,
                  std::uint32_t teams_of_rank, std::uint32_t threads,
                  const std::function<void(HostTeam&, std::uint32_t)>& work) {
   TimedSimulation simulation(machine, memory, ranks, teams_of_rank * threads, threads);
-  std::vector<std::unique_ptr<HostTeamState>> states;
-  for (std::uint32_t number = 0; number < ranks * teams_of_rank; ++number) {
-    states.push_back(std::make_unique<HostTeamState>(
-        threads, std::make_unique<TimedMeetingPoint>(simulation, threads)));
-  }
-  const InSimulation here(simulation);
-  const bool all_ended = simulation.fibers().run([&](std::size_t fiber) {
-    const auto number = static_cast<std::uint32_t>(fiber) / threads;
-    HostTeam team(*states[number], static_cast<std::uint32_t>(fiber) % threads);
-    work(team, number);
-  });
-  if (!all_ended) throw std::runtime_error("teams wait for each other for ever");
+  if (!simulation.run(ranks * teams_of_rank, threads, work))
+    throw std::runtime_error("teams wait for each other for ever");
   return simulation.end();
 }
 

@@ -1,12 +1,11 @@
 #include "tests/device/weak_run.h"
 
 #include <algorithm>
-#include <memory>
 #include <random>
 #include <string_view>
 #include <vector>
 
-#include "tests/device/fibers.h"
+#include "tests/device/simulated_teams.h"
 #include "tests/device/weak_memory.h"
 
 namespace rondo::device::test {
@@ -25,7 +24,7 @@ OrderedPlace place(Kind kind, const Site& site) {
 }
 
 /// One run: the threads of team t are fibers t * threads and those after it.
-class WeakSimulation : public Simulated {
+class WeakSimulation : public SimulatedTeams {
  public:
   WeakSimulation(const WeakRun& run, std::size_t threads)
       : run_(run),
@@ -34,8 +33,18 @@ class WeakSimulation : public Simulated {
         random_(run.seed * 2 + 1) {}
 
   WeakMemory& memory() { return memory_; }
-  Fibers& fibers() { return fibers_; }
+  Fibers& fibers() override { return fibers_; }
   Thread thread() const { return static_cast<Thread>(fibers_.current()); }
+
+  bool waits(bool votes, const Site& site) override {
+    return holds(votes ? Kind::vote : Kind::barrier, site);
+  }
+  void meet(std::span<const std::size_t> fibers) override {
+    memory_.meet(std::vector<Thread>(fibers.begin(), fibers.end()));
+  }
+  void prepare(HostTeamState& team) override {
+    for (auto& targets : team.memory.targets) std::ranges::fill(targets, nowhere_.data());
+  }
 
   /// False where the run weakens it.
   bool holds(Kind kind, const Site& site) {
@@ -83,30 +92,8 @@ class WeakSimulation : public Simulated {
   Fibers fibers_;
   std::mt19937_64 random_;
   std::uint64_t left_ = 0;
-};
-
-class WeakMeetingPoint : public MeetingPoint {
- public:
-  WeakMeetingPoint(WeakSimulation& simulation, std::uint32_t lanes)
-      : simulation_(simulation), lanes_(lanes) {}
-
-  void meet(std::uint32_t /*lane*/, bool votes, const std::source_location& site) override {
-    if (!simulation_.holds(votes ? Kind::vote : Kind::barrier, site))
-      return simulation_.fibers().yield();
-    here_.push_back(simulation_.thread());
-    if (here_.size() < lanes_) return simulation_.fibers().block();
-    simulation_.memory().meet(here_);
-    for (const Thread thread : here_) {
-      if (thread != simulation_.thread()) simulation_.fibers().unblock(thread);
-    }
-    here_.clear();
-    simulation_.fibers().yield();
-  }
-
- private:
-  WeakSimulation& simulation_;
-  std::size_t lanes_;
-  std::vector<Thread> here_{};
+  /// For a thread that passes a barrier too early and finds no target there.
+  std::vector<std::byte> nowhere_ = std::vector<std::byte>(std::size_t{1} << 16);
 };
 
 }  // namespace
@@ -119,20 +106,7 @@ std::string OrderedPlace::words() const {
 std::string run_weakly(const WeakRun& run, std::uint32_t teams, std::uint32_t threads,
                        const std::function<void(HostTeam&, std::uint32_t)>& work) {
   WeakSimulation simulation(run, std::size_t{teams} * threads);
-  std::vector<std::unique_ptr<HostTeamState>> states;
-  // For a thread that passes a barrier too early and finds no target there.
-  std::vector<std::byte> nowhere(std::size_t{1} << 16);
-  for (std::uint32_t number = 0; number < teams; ++number) {
-    states.push_back(std::make_unique<HostTeamState>(
-        threads, std::make_unique<WeakMeetingPoint>(simulation, threads)));
-    for (auto& targets : states.back()->memory.targets) std::ranges::fill(targets, nowhere.data());
-  }
-  const InSimulation here(simulation);
-  const bool all_ended = simulation.fibers().run([&](std::size_t fiber) {
-    const auto number = static_cast<std::uint32_t>(fiber) / threads;
-    HostTeam team(*states[number], static_cast<std::uint32_t>(fiber) % threads);
-    work(team, number);
-  });
+  const bool all_ended = simulation.run(teams, threads, work);
   simulation.memory().settle();
   return all_ended ? simulation.memory().race() : "threads wait for each other for ever";
 }

@@ -4,7 +4,9 @@
 #include <memory>
 #include <thread>
 
+#include "tests/device/workers.h"
 #include "tests/fake_driver/state.h"
+#include "tests/sanitizers.h"
 
 namespace rondo::test {
 namespace {
@@ -53,7 +55,11 @@ std::shared_ptr<Queue> make_queue(cuda::Context context, bool is_shared) {
   queue->is_shared = is_shared;
   std::erase_if(queues().all, [](const auto& each) { return each.expired(); });
   queues().all.push_back(queue);
-  std::thread(serve, queue).detach();
+  if (is_sanitized) {
+    device::test::Workers::all().start([queue] { serve(queue); });
+  } else {
+    std::thread(serve, queue).detach();
+  }
   return queue;
 }
 
