@@ -5,7 +5,6 @@
 #include "core/schedule/layout.h"
 #include "tests/device/placed.h"
 #include "tests/gpu/calls_group.h"
-#include "tests/gpu/obstacle.h"
 #include "tests/gpu/report.h"
 #include "tests/gpu/soak.h"
 

@@ -6,7 +6,6 @@
 
 #include "core/cuda/kernels.h"
 #include "core/cuda/memory_operations.h"
-#include "tests/gpu/obstacle.h"
 #include "tests/gpu/report.h"
 #include "tests/nccl/device.h"
 

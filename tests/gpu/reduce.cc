@@ -8,7 +8,6 @@
 
 #include "core/cuda/kernels.h"
 #include "kernels/cuda/memory.h"
-#include "tests/gpu/obstacle.h"
 #include "tests/gpu/report.h"
 #include "tests/kernels/buffers.h"
 

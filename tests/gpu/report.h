@@ -1,11 +1,14 @@
-// The output of the GPU programs: one JSON object on each line of standard output, for
-// tests/gpu/run.
+// What the GPU programs need to run, and their output: one JSON object on each line of standard output,
+// for tests/gpu/run.
 #pragma once
 
 #include <cstdio>
 #include <exception>
 #include <string>
 #include <string_view>
+
+#include "kernels/cuda/probe.h"
+#include "tests/fake_driver/fake_driver.h"
 
 namespace rondo::gpu_test {
 
@@ -40,6 +43,22 @@ class Line {
   }
   std::string fields_{};
 };
+
+/// What CUDA's runtime says, which nvcc's kernels need; empty: nothing is in the way.
+inline std::string runtime_obstacle() {
+  const CudaProbe probe = probe_cuda();
+  return probe.usable ? std::string() : probe.reason;
+}
+
+/// What the driver or its stand-in alone says; empty: nothing is in the way.
+inline std::string driver_obstacle() {
+  int devices = 0;
+  const int status = cuInit(0);
+  if (status != cuda::success) return "cuInit says " + std::to_string(status);
+  const int counted = cuDeviceGetCount(&devices);
+  if (counted == cuda::success && devices > 0) return {};
+  return "the driver shows no device";
+}
 
 /// Runs `body`, which returns how many checks failed. `obstacle`: why it cannot run here, which is
 /// said with status 77; empty: it can.

@@ -9,7 +9,6 @@
 #include "tests/device/lowered.h"
 #include "tests/device/placed.h"
 #include "tests/gpu/group.h"
-#include "tests/gpu/obstacle.h"
 #include "tests/gpu/report.h"
 
 namespace rondo::gpu_test {

@@ -7,7 +7,6 @@
 #include <map>
 
 #include "bench/common/size.h"
-#include "tests/gpu/obstacle.h"
 #include "tests/gpu/report.h"
 #include "tests/gpu/sweep_ranks.h"
 

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <numeric>
 #include <vector>
 
 #include "tests/nccl/check.h"
@@ -15,11 +16,23 @@ void with_devices(int ranks, Body&& body) {
   run_on_device(init_on_device(ranks), body);
 }
 
+/// The same, on a device each or all on one. Nothing that streams do at the same time may touch the same
+/// bytes.
+template <class Body>
+void with_ranks(int ranks, bool across, Body&& body) {
+  std::vector<int> devices(static_cast<std::size_t>(ranks), 0);
+  if (across) std::iota(devices.begin(), devices.end(), 0);
+  devices = placed(devices);
+  const int races = fake_races();
+  run_members(init_on(devices), [&](int rank, ncclComm_t comm) {
+    enter(comm);
+    body(rank, comm);
+  });
+  expect_that(fake_races() == races, "streams touch the same bytes at the same time");
+}
+
 /// Device memory of whole bytes, so that every type is served alike.
-class Bytes : public DeviceBuffer<unsigned char> {
- public:
-  using DeviceBuffer::DeviceBuffer;
-};
+using Bytes = DeviceBuffer<unsigned char>;
 
 /// Bytes that differ by rank and place, whatever the type. Their period divides no slice.
 inline std::vector<unsigned char> pattern(std::size_t bytes, int rank, std::size_t first = 0) {
@@ -38,13 +51,6 @@ inline std::vector<unsigned char> pattern(std::size_t bytes, int rank, std::size
 
 using Image = std::vector<unsigned char>;
 
-inline void expect_bytes(const Image& got, const Image& wanted, const std::string& what) {
-  if (got == wanted) return;
-  const auto at = std::mismatch(got.begin(), got.end(), wanted.begin(), wanted.end()).first;
-  expect_that(false, what + ": byte " + std::to_string(at - got.begin()) + " of " +
-                         std::to_string(wanted.size()));
-}
-
 /// `ranks` blocks, one after the other; block b is `of(b)`.
 template <class Of>
 Image blocks(int ranks, const Of& of) {
@@ -58,11 +64,7 @@ Image blocks(int ranks, const Of& of) {
 
 inline void expect_sums(const std::vector<int>& got, int ranks, std::size_t first,
                         const std::string& what) {
-  const std::vector<int> wanted = sums_of_numbers(got.size(), ranks, first);
-  if (got == wanted) return;
-  const auto at = std::mismatch(got.begin(), got.end(), wanted.begin()).first;
-  expect_that(false, what + ": element " + std::to_string(at - got.begin()) + " of " +
-                         std::to_string(got.size()) + " is " + std::to_string(*at));
+  expect_equal(got, sums_of_numbers(got.size(), ranks, first), what);
 }
 
 /// check_calls(), and destroys the communicators. Nothing that streams do at the same time may touch
@@ -96,13 +98,13 @@ inline void replay_call(int rank, int ranks, ncclComm_t comm, Collective collect
       if (round > 2) graph.launch(stream);
       stream.finish();
       trial.check(rank, memory.get().data());
-      expect(ncclAllReduce(other.data(), other.data(), 500, ncclInt, ncclSum, comm, stream));
+      expect(all_reduce(other, 500, comm, stream));
     }
   }
   stream.finish();
   int sum = 1;
   for (int round = 0; round < 4; ++round) sum *= ranks;
-  expect_that(other.get() == std::vector<int>(500, sum), "the sums between the replays");
+  expect_that(other.is_all(sum), "the sums between the replays");
 }
 
 inline void replay_between_calls(const std::vector<ncclComm_t>& comms, Collective collective,
@@ -131,7 +133,16 @@ void revoke_under_replays(const std::vector<ncclComm_t>& comms, const DeviceStre
   graph.launch(stream);
   expect(ncclCommRevoke(comms[0], NCCL_REVOKE_DEFAULT));
   stream.finish();
-  for (const ncclComm_t comm : comms) expect(ncclCommAbort(comm));
+  abort_all(comms);
+}
+
+/// Rank 0's call in the stream waits for rank 1, which never comes; an abort releases it.
+inline void abort_beside(const std::vector<ncclComm_t>& comms, const DeviceStream& stream) {
+  std::thread aborts([&] { expect(ncclCommAbort(comms[0])); });
+  stream.finish();
+  aborts.join();
+  expect(failure_of(comms[1]), ncclRemoteError);
+  expect(ncclCommAbort(comms[1]));
 }
 
 /// How many batches of operations on flags the fake driver has counted. Only what goes from device

@@ -5,7 +5,6 @@
 #include <vector>
 
 #include "core/control/call.h"
-#include "tests/nccl/extensions.h"
 #include "tests/nccl/members.h"
 #include "tests/sanitizers.h"
 #include "tests/support/oracle.h"
@@ -109,7 +108,8 @@ inline ncclResult_t make_call(const Trial& trial, int rank, const void* in, void
                           type, comm, stream);
   }
   if (given.counts.empty()) return make_call(call, in, out, comm, stream);
-  const std::size_t* const counts = given.counts.data();
+  const std::vector<std::size_t> copied = given.counts;  // it need not outlive the call
+  const std::size_t* const counts = copied.data();
   switch (call.collective) {
     case Collective::all_gather:
       return rondoAllGatherv(in, out, counts, type, comm, stream);

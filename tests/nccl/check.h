@@ -149,20 +149,18 @@ inline void call_in_two_orders(const std::vector<ncclComm_t>& firsts,
     const DeviceBuffer<int> two(2000, 1);
     const ncclComm_t other = seconds[static_cast<std::size_t>(rank)];
     for (int round = 0; round < 10; ++round) {
-      const auto first = [&] {
-        expect(ncclAllReduce(one.data(), one.data(), 1000, ncclInt, ncclSum, comm, a));
-      };
+      const auto first = [&] { expect(all_reduce(one, 1000, comm, a)); };
       if (rank == 0) first();
-      expect(ncclAllReduce(two.data(), two.data(), 2000, ncclInt, ncclSum, other, b));
+      expect(all_reduce(two, 2000, other, b));
       if (rank == 1) first();
     }
     ncclComm_t child = nullptr;
     expect(ncclCommSplit(comm, 0, 1 - rank, &child, nullptr));
-    expect(ncclAllReduce(one.data(), one.data(), 1000, ncclInt, ncclSum, child, a));
+    expect(all_reduce(one, 1000, child, a));
     a.finish();
     b.finish();
-    expect_that(one.get() == std::vector<int>(1000, 2048), "11 doublings");
-    expect_that(two.get() == std::vector<int>(2000, 1024), "10 doublings");
+    expect_that(one.is_all(2048), "11 doublings");
+    expect_that(two.is_all(1024), "10 doublings");
     expect(ncclCommDestroy(child));
   });
   destroy(seconds);
@@ -186,8 +184,7 @@ inline void check_scaled(int rank, ncclComm_t comm, std::size_t count) {
       cuMemcpyAsync(cuda::address_of(scalar.data()), cuda::address_of(ten.data()), 4, stream));
   expect(ncclReduce(values.data(), values.data(), count, ncclFloat, later, 1, comm, stream));
   stream.finish();
-  expect_that(values.get() == std::vector<float>(count, rank == 1 ? 100.0F : 5.0F),
-              "(2 + 3), then (5 + 5) * 10 at rank 1");
+  expect_that(values.is_all(rank == 1 ? 100.0F : 5.0F), "(2 + 3), then (5 + 5) * 10 at rank 1");
 }
 
 /// The cases whose collectives reduce, or only move data.

@@ -78,20 +78,6 @@ class Client(unittest.TestCase):
         self.assertIn("all_reduce of 2 x float32: my_ring over shm (written in", "".join(
             text for _, text in ended))
 
-    def test_one_process_holds_all_ranks(self):
-        library = client.Library()
-        comms = (client.ctypes.c_void_p * 2)()
-        library.call("ncclCommInitAll", comms, 2, None)
-        values = [(client.ctypes.c_float * 1)(1), (client.ctypes.c_float * 1)(2)]
-        library.call("ncclGroupStart")
-        for comm, value in zip(comms, values):
-            library.call("ncclAllReduce", value, value, client.ctypes.c_size_t(1), client.FLOAT,
-                         client.SUM, client.ctypes.c_void_p(comm), None)
-        library.call("ncclGroupEnd")
-        self.assertEqual([value[0] for value in values], [3, 3])
-        for comm in comms:
-            library.call("ncclCommDestroy", client.ctypes.c_void_p(comm))
-
     def test_what_nccl_has_not(self):
         library = client.Library()
         ranks = 3

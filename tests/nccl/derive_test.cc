@@ -75,26 +75,20 @@ TEST_CASE("shrink's arguments are checked") {
   std::array<int, 2> twice{1, 1};
   int missing = 2;
   ncclComm_t rest = nullptr;
-  CHECK_NOTHROW(expect_error(ncclCommShrink(comms[0], &missing, 1, &rest, nullptr, 0),
-                             ncclInvalidArgument, "excluded rank 2"));
-  CHECK_NOTHROW(expect_error(ncclCommShrink(comms[0], twice.data(), 2, &rest, nullptr, 0),
-                             ncclInvalidArgument, "fewer ranks"));
-  CHECK_NOTHROW(expect_error(ncclCommShrink(comms[0], nullptr, 1, &rest, nullptr, 0),
-                             ncclInvalidArgument, "is null"));
-  CHECK_NOTHROW(expect_error(ncclCommShrink(comms[0], &missing, 1, &rest, nullptr, 7),
-                             ncclInvalidArgument, "shrinkFlags"));
+  expect_error(ncclCommShrink(comms[0], &missing, 1, &rest, nullptr, 0), ncclInvalidArgument,
+               "excluded rank 2");
+  expect_error(ncclCommShrink(comms[0], twice.data(), 2, &rest, nullptr, 0), ncclInvalidArgument,
+               "fewer ranks");
+  expect_error(ncclCommShrink(comms[0], nullptr, 1, &rest, nullptr, 0), ncclInvalidArgument,
+               "is null");
+  expect_error(ncclCommShrink(comms[0], &missing, 1, &rest, nullptr, 7), ncclInvalidArgument,
+               "shrinkFlags");
   destroy(comms);
 }
 
 TEST_CASE("shrink with abort gets ranks out of a call that cannot end") {
-  std::vector<ncclComm_t> comms(3);
+  const std::vector<ncclComm_t> comms = init_without_blocking(3);
   ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
-  config.blocking = 0;
-  with_unique_id(3, [&](int rank, const ncclUniqueId& id) {
-    ncclComm_t& comm = comms[static_cast<std::size_t>(rank)];
-    expect(ncclCommInitRankConfig(&comm, 3, id, rank, &config), ncclInProgress);
-    expect(settled(comm));
-  });
   config.blocking = 1;
   std::vector<float> values(3, 1);
   on_all_ranks(3, [&](int rank) {
@@ -158,10 +152,14 @@ TEST_CASE("a communicator grows by ranks that were not in it") {
     expect(ncclCommDestroy(larger));
   });
   ncclComm_t larger = nullptr;
-  CHECK_NOTHROW(expect_error(ncclCommGrow(comms[0], 2, &id, -1, &larger, nullptr),
-                             ncclInvalidArgument, "cannot grow to 2"));
-  CHECK_NOTHROW(expect_error(ncclCommGrow(nullptr, 3, nullptr, 2, &larger, nullptr),
-                             ncclInvalidArgument, "uniqueId is null"));
+  expect_error(ncclCommGrow(comms[0], 2, &id, -1, &larger, nullptr), ncclInvalidArgument,
+               "cannot grow to 2");
+  const std::vector<ncclComm_t> alone = init_all(1);
+  expect_error(ncclCommGrow(alone[0], 2, nullptr, -1, &larger, nullptr), ncclInvalidUsage,
+               "passes what ncclCommGetUniqueId wrote");
+  destroy(alone);
+  expect_error(ncclCommGrow(nullptr, 3, nullptr, 2, &larger, nullptr), ncclInvalidArgument,
+               "uniqueId is null");
   destroy(comms);
 }
 

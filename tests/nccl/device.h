@@ -52,15 +52,31 @@ inline void expect_blocks(int most) {
                                 std::to_string(most));
 }
 
+/// Devices by rank, reduced to those that there are.
+inline std::vector<int> placed(std::vector<int> device_of) {
+  int devices = 0;
+  expect_cuda(cuInit(0));
+  expect_cuda(cuDeviceGetCount(&devices));
+  for (int& device : device_of) device %= devices;
+  return device_of;
+}
+
 /// Memory of the current context's device.
 template <class T>
 class DeviceBuffer {
  public:
   explicit DeviceBuffer(std::size_t count, T value = T{}) : count_(count) {
     expect_cuda(cuMemAlloc_v2(&address_, count * sizeof(T)));
-    set(std::vector<T>(count, value));
+    const std::vector<T> piece(std::min(count, most_of_piece), value);
+    for (std::size_t at = 0; at < count; at += piece.size())
+      expect_cuda(cuMemcpyHtoD_v2(address_ + at * sizeof(T), piece.data(),
+                                  std::min(piece.size(), count - at) * sizeof(T)));
+    expect_cuda(cuStreamSynchronize(nullptr));
   }
-  explicit DeviceBuffer(const std::vector<T>& values) : DeviceBuffer(values.size()) { set(values); }
+  explicit DeviceBuffer(const std::vector<T>& values) : count_(values.size()) {
+    expect_cuda(cuMemAlloc_v2(&address_, count_ * sizeof(T)));
+    set(values);
+  }
   /// Complete the streams first. The other form would wait for those of all ranks, and a rank may
   /// wait for what this thread does next.
   ~DeviceBuffer() {
@@ -79,8 +95,21 @@ class DeviceBuffer {
     device_download(values.data(), data(), count_ * sizeof(T));
     return values;
   }
+  /// Whether all elements have this value. Complete the stream first.
+  bool is_all(T value) const {
+    std::vector<T> piece(std::min(count_, most_of_piece));
+    for (std::size_t at = 0; at < count_; at += piece.size()) {
+      piece.resize(std::min(piece.size(), count_ - at));
+      device_download(piece.data(), data() + at, piece.size() * sizeof(T));
+      if (std::ranges::count(piece, value) != std::ssize(piece)) return false;
+    }
+    return true;
+  }
 
  private:
+  /// Elements that are on the host at a time: sanitizers make large memory dear.
+  static constexpr std::size_t most_of_piece = std::size_t{64} << 10;
+
   std::size_t count_;
   cuda::DevicePointer address_ = 0;
 };
@@ -114,6 +143,34 @@ class StreamGate {
 };
 
 constexpr int capture_thread_local = 1;  // CU_STREAM_CAPTURE_MODE_THREAD_LOCAL
+
+/// Calls a function of the stand-in with one value now, and with another when this goes. A real driver
+/// has none of them.
+template <class Value>
+class WhileHere {
+ public:
+  WhileHere(void (*set)(Value), Value now, Value later) : set_(set), later_(later) { set(now); }
+  ~WhileHere() { set_(later_); }
+  WhileHere(const WhileHere&) = delete;
+  WhileHere& operator=(const WhileHere&) = delete;
+
+ private:
+  void (*set_)(Value);
+  Value later_;
+};
+
+/// A stream's queue has room for so many entries.
+struct LimitedQueues : WhileHere<std::size_t> {
+  explicit LimitedQueues(std::size_t entries) : WhileHere(fake_limit_queues, entries, 0) {}
+};
+/// New streams share so many queues of their context; 0: none do.
+struct SharedQueues : WhileHere<std::size_t> {
+  explicit SharedQueues(std::size_t queues) : WhileHere(fake_share_queues, queues, 0) {}
+};
+/// Freeing memory waits for the device.
+struct FreesWait : WhileHere<bool> {
+  FreesWait() : WhileHere(fake_free_waits, true, false) {}
+};
 
 /// A graph of what `body` puts into a stream.
 class CapturedGraph {
@@ -198,9 +255,29 @@ inline std::vector<int> numbers(std::size_t count, int rank) {
   return thousands(count, 0, [&](int i) { return i + rank * 1000; });
 }
 
+/// Says which element is the first wrong one.
+template <class T>
+void expect_equal(const std::vector<T>& got, const std::vector<T>& wanted,
+                  const std::string& what) {
+  if (got == wanted) return;
+  const auto [one, other] = std::mismatch(got.begin(), got.end(), wanted.begin(), wanted.end());
+  expect_that(false, what + ": element " + std::to_string(one - got.begin()) + " of " +
+                         std::to_string(wanted.size()) + " is " +
+                         (one == got.end() ? "missing" : std::to_string(*one)));
+}
+
 /// The sums of all ranks' numbers, from element `first` on.
 inline std::vector<int> sums_of_numbers(std::size_t count, int ranks, std::size_t first = 0) {
   return thousands(count, first, [&](int i) { return i * ranks + 1000 * ranks * (ranks - 1) / 2; });
+}
+
+/// Broadcasts rank 1's numbers. The rank's device is current.
+inline void check_broadcast(int rank, ncclComm_t comm) {
+  const DeviceStream stream;
+  const DeviceBuffer<int> buffer(numbers(1000, rank));
+  expect(broadcast(buffer, 1000, 1, comm, stream));
+  stream.finish();
+  expect_that(buffer.get() == numbers(1000, 1), "the broadcast");
 }
 
 /// The call has failed at once or fails in its stream, and the communicator with it.

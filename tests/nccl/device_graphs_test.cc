@@ -19,13 +19,13 @@ TEST_CASE("a first call may be a captured one, and a graph may outlive its commu
     const DeviceStream replays;
     const DeviceBuffer<int> buffer(1000, rank + 1);
     const CapturedGraph graph(stream, [&] {
-      expect(ncclAllReduce(buffer.data(), buffer.data(), 1000, ncclInt, ncclSum, comm, stream));
-      expect(ncclAllReduce(buffer.data(), buffer.data(), 1000, ncclInt, ncclSum, comm, stream));
+      expect(all_reduce(buffer, 1000, comm, stream));
+      expect(all_reduce(buffer, 1000, comm, stream));
     });
     for (int i = 0; i < 3; ++i) graph.launch(replays);  // the host waits for none of them
-    expect(ncclAllReduce(buffer.data(), buffer.data(), 1000, ncclInt, ncclMax, comm, stream));
+    expect(all_reduce(buffer, 1000, comm, stream, ncclMax));
     stream.finish();  // the call waits for the replays, which are in another stream
-    expect_that(buffer.get() == std::vector<int>(1000, 3 * 32), "3 doubled 5 times");
+    expect_that(buffer.is_all(3 * 32), "3 doubled 5 times");
   });
 }
 
@@ -41,7 +41,7 @@ TEST_CASE("groups with long messages and forked streams are captured", "[members
     const CapturedGraph graph(stream, [&] {
       expect_cuda(cuEventRecord(event.get(), stream));
       expect_cuda(cuStreamWaitEvent(fork, event.get(), 0));
-      expect(ncclAllReduce(sums.data(), sums.data(), 1000, ncclInt, ncclSum, comm, fork));
+      expect(all_reduce(sums, 1000, comm, fork));
       expect(ncclGroupStart());
       expect(ncclSend(sent.data(), count, ncclInt, 1 - rank, comm, stream));
       expect(ncclRecv(received.data(), count, ncclInt, 1 - rank, comm, stream));
@@ -53,7 +53,7 @@ TEST_CASE("groups with long messages and forked streams are captured", "[members
     graph.launch(stream);
     stream.finish();
     expect_that(received.get() == numbers(count, 1 - rank), "the peer's message");
-    expect_that(sums.get() == std::vector<int>(1000, 4), "1 doubled twice");
+    expect_that(sums.is_all(4), "1 doubled twice");
   });
 }
 
@@ -61,10 +61,8 @@ TEST_CASE("host buffers in a captured stream are read and written at each replay
   with_device_members(2, [](int rank, ncclComm_t comm) {
     const DeviceStream stream;
     std::vector<int> values(300'000, rank + 1);
-    const CapturedGraph graph(stream, [&] {
-      expect(ncclAllReduce(values.data(), values.data(), values.size(), ncclInt, ncclSum, comm,
-                           stream));
-    });
+    const CapturedGraph graph(stream,
+                              [&] { expect(all_reduce(values, values.size(), comm, stream)); });
     expect_that(values[0] == rank + 1, "nothing happens in a capture");
     graph.launch(stream);
     graph.launch(stream);
@@ -79,13 +77,11 @@ TEST_CASE("graphs are destroyed as soon as they have run") {
   const DeviceStream stream;
   const DeviceBuffer<int> buffer(1000, 1);
   for (int round = 0; round < 200; ++round) {
-    const CapturedGraph graph(stream, [&] {
-      expect(ncclAllReduce(buffer.data(), buffer.data(), 10, ncclInt, ncclSum, comms[0], stream));
-    });
+    const CapturedGraph graph(stream, [&] { expect(all_reduce(buffer, 10, comms[0], stream)); });
     graph.launch(stream);
     stream.finish();
   }
-  CHECK(buffer.get() == std::vector<int>(1000, 1));
+  CHECK(buffer.is_all(1));
   destroy(comms);
 }
 
@@ -93,9 +89,8 @@ TEST_CASE("a graph that is launched after its communicator is gone comes to an e
   const std::vector<ncclComm_t> comms = init(GENERATE(Way::through_host, Way::between_devices), 2);
   const DeviceStream stream;
   const DeviceBuffer<int> buffer(1000, 1);
-  replay_behind_the_end(comms, stream, [&] {
-    expect(ncclBroadcast(buffer.data(), buffer.data(), 1000, ncclInt, 1, comms[0], stream));
-  });
+  replay_behind_the_end(comms, stream,
+                        [&] { expect(broadcast(buffer, 1000, 1, comms[0], stream)); });
   expect_blocks(1);
 }
 

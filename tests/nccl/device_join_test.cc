@@ -9,8 +9,6 @@
 
 #include "tests/catch.h"
 #include "tests/nccl/between_devices.h"
-#include "tests/nccl/kernels.h"
-#include "tests/nccl/queues.h"
 #include "tests/nccl/together.h"
 
 namespace rondo::test {
@@ -52,8 +50,7 @@ TEST_CASE("threads on one device may use one stream, the null stream too", "[joi
   const Launches launches;
   run_on_device(comms, [&](int rank, ncclComm_t comm) {
     const DeviceBuffer<int> buffer(numbers(1000, rank));
-    for (int i = 0; i < 3; ++i)
-      expect(ncclAllReduce(buffer.data(), buffer.data(), 1000, ncclInt, ncclMax, comm, stream));
+    for (int i = 0; i < 3; ++i) expect(all_reduce(buffer, 1000, comm, stream, ncclMax));
     expect_cuda(cuStreamSynchronize(stream));
     expect_that(buffer.get() == numbers(1000, ranks - 1), "the last rank's");
   });
@@ -65,17 +62,16 @@ TEST_CASE("threads' calls without waiting fill no queue", "[join]") {
   constexpr int ranks = 2;
   const std::vector<ncclComm_t> comms = init_joined(ranks);
   const SharedQueues shared(1);
-  fake_limit_queues(64);
+  const LimitedQueues limit(64);
   run_on_device(comms, [&](int /*rank*/, ncclComm_t comm) {
     const DeviceStream stream;
     const DeviceBuffer<int> buffer(10, 1);
     for (int i = 0; i < 20; ++i) {
-      expect(ncclAllReduce(buffer.data(), buffer.data(), 10, ncclInt, ncclSum, comm, stream));
+      expect(all_reduce(buffer, 10, comm, stream));
     }
     stream.finish();
-    expect_that(buffer.get() == std::vector<int>(10, 1 << 20), "doubled 20 times");
+    expect_that(buffer.is_all(1 << 20), "doubled 20 times");
   });
-  fake_limit_queues(0);
 }
 
 TEST_CASE("the bits are the same whether threads launch together or each for itself", "[join]") {
@@ -106,16 +102,16 @@ TEST_CASE("the bits are the same whether threads launch together or each for its
 TEST_CASE("one thread's calls for several ranks without a group wait once in vain", "[join]") {
   constexpr int ranks = 2;
   const std::vector<ncclComm_t> comms = init_joined(ranks, 1);
-  const Ranks<int> all = make_ranks<int>({0, 0}, 100, 100);
+  const Together all(comms, {0, 0}, 100);
   const Launches launches;
   const int before = batches();
   for (int i = 0; i < 3; ++i) {
     for (std::size_t r = 0; r < ranks; ++r)
-      expect(ncclBroadcast(all[r]->in.data(), all[r]->out.data(), 100, ncclInt, 0, comms[r],
-                           all[r]->stream));
+      expect(ncclBroadcast(all.ranks[r]->in.data(), all.ranks[r]->out.data(), 100, ncclInt, 0,
+                           comms[r], all.ranks[r]->stream));
   }
-  finish(all);
-  for (const auto& rank : all) CHECK(rank->out.get() == values<int>(100, 0));
+  all.finish();
+  all.expect_outputs(values<int>(100, 0));
   CHECK(launches.are(0));
   CHECK((batches() > before || fake_launches() < 0));  // a real driver tells neither
   destroy(comms);
@@ -128,14 +124,14 @@ TEST_CASE("a thread that comes too late goes on by itself, and the next calls me
     const DeviceStream stream;
     const DeviceBuffer<int> buffer(100, rank + 1);
     if (rank == 1) called.get_future().wait();
-    expect(ncclAllReduce(buffer.data(), buffer.data(), 100, ncclInt, ncclSum, comm, stream));
+    expect(all_reduce(buffer, 100, comm, stream));
     if (rank == 0) called.set_value();
     stream.finish();
-    expect_that(buffer.get() == std::vector<int>(100, 3), "1 + 2");
+    expect_that(buffer.is_all(3), "1 + 2");
     // And they meet again.
-    expect(ncclAllReduce(buffer.data(), buffer.data(), 100, ncclInt, ncclSum, comm, stream));
+    expect(all_reduce(buffer, 100, comm, stream));
     stream.finish();
-    expect_that(buffer.get() == std::vector<int>(100, 6), "3 + 3");
+    expect_that(buffer.is_all(6), "3 + 3");
   });
 }
 
@@ -143,16 +139,14 @@ TEST_CASE("threads that group their calls differently go on each by itself", "[j
   run_on_device(init_joined(3), [&](int rank, ncclComm_t comm) {
     const DeviceStream stream;
     const DeviceBuffer<int> buffer(100, rank);
-    const auto call = [&] {
-      expect(ncclAllReduce(buffer.data(), buffer.data(), 100, ncclInt, ncclSum, comm, stream));
-    };
+    const auto call = [&] { expect(all_reduce(buffer, 100, comm, stream)); };
     if (rank == 1) expect(ncclGroupStart());
     call();
     call();
     if (rank == 1) expect(ncclGroupEnd());
     call();
     stream.finish();
-    expect_that(buffer.get() == std::vector<int>(100, 27), "(0 + 1 + 2) * 3 * 3");
+    expect_that(buffer.is_all(27), "(0 + 1 + 2) * 3 * 3");
   });
 }
 
@@ -160,9 +154,7 @@ TEST_CASE("a captured call and messages keep no other thread waiting", "[join]")
   run_on_device(init_joined(2), [&](int rank, ncclComm_t comm) {
     const DeviceStream stream;
     const DeviceBuffer<int> buffer(100, 1);
-    const auto call = [&] {
-      expect(ncclAllReduce(buffer.data(), buffer.data(), 100, ncclInt, ncclSum, comm, stream));
-    };
+    const auto call = [&] { expect(all_reduce(buffer, 100, comm, stream)); };
     if (rank == 0) {
       const CapturedGraph graph(stream, call);
       graph.launch(stream);
@@ -171,12 +163,12 @@ TEST_CASE("a captured call and messages keep no other thread waiting", "[join]")
       call();
     }
     stream.finish();
-    expect_that(buffer.get() == std::vector<int>(100, 2), "1 + 1");
+    expect_that(buffer.is_all(2), "1 + 1");
     expect(rank == 0 ? ncclSend(buffer.data(), 100, ncclInt, 1, comm, stream)
                      : ncclRecv(buffer.data(), 100, ncclInt, 0, comm, stream));
     call();
     stream.finish();
-    expect_that(buffer.get() == std::vector<int>(100, 4), "2 + 2");
+    expect_that(buffer.is_all(4), "2 + 2");
   });
 }
 
@@ -211,12 +203,11 @@ TEST_CASE("threads may call two communicators in opposite orders", "[join]") {
       const auto which = static_cast<std::size_t>(i ^ rank);
       const ncclComm_t comm = (which == 0 ? first : second)[static_cast<std::size_t>(rank)];
       const DeviceBuffer<int>& buffer = buffers[which];
-      expect(
-          ncclAllReduce(buffer.data(), buffer.data(), 100, ncclInt, ncclSum, comm, streams[which]));
+      expect(all_reduce(buffer, 100, comm, streams[which]));
     }
     for (const DeviceStream& stream : streams) stream.finish();
-    expect_that(buffers[0].get() == std::vector<int>(100, 2), "1 + 1");
-    expect_that(buffers[1].get() == std::vector<int>(100, 4), "2 + 2");
+    expect_that(buffers[0].is_all(2), "1 + 1");
+    expect_that(buffers[1].is_all(4), "2 + 2");
   });
   destroy(first);
   destroy(second);
@@ -227,8 +218,7 @@ TEST_CASE("threads whose calls differ are told so", "[join]") {
     const DeviceStream stream;
     const DeviceBuffer<int> buffer(100, rank);
     const std::size_t count = rank == 0 ? 100 : 50;
-    const ncclResult_t at_once =
-        ncclAllReduce(buffer.data(), buffer.data(), count, ncclInt, ncclSum, comm, stream);
+    const ncclResult_t at_once = all_reduce(buffer, count, comm, stream);
     expect_failing(at_once, stream, comm, ncclInvalidUsage);
   });
 }
@@ -240,9 +230,7 @@ TEST_CASE("every thread is told when the launch for all fails", "[join][fake]") 
   run_on_device(comms, [&](int rank, ncclComm_t comm) {
     const DeviceStream stream;
     const DeviceBuffer<int> buffer(100, rank);
-    const auto call = [&] {
-      return ncclAllReduce(buffer.data(), buffer.data(), 100, ncclInt, ncclSum, comm, stream);
-    };
+    const auto call = [&] { return all_reduce(buffer, 100, comm, stream); };
     expect(call());
     stream.finish();
     if (rank == 0) fake_fail_next("cuLaunchKernel", 700);
@@ -261,8 +249,7 @@ TEST_CASE("a thread that waits for one that aborts goes on, and is told", "[join
     const DeviceStream stream;
     const DeviceBuffer<int> buffer(100, rank);
     if (rank == 1) return expect(ncclCommAbort(comm));
-    const ncclResult_t at_once =
-        ncclAllReduce(buffer.data(), buffer.data(), 100, ncclInt, ncclSum, comm, stream);
+    const ncclResult_t at_once = all_reduce(buffer, 100, comm, stream);
     expect_failing(at_once, stream, comm, ncclRemoteError);
     expect(ncclCommAbort(comm));
   });

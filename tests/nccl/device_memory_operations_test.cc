@@ -1,10 +1,8 @@
 // Streams that do not write words of host memory or wait for them: the ranks learn that when they
 // make a communicator, not in a call.
-#include <fstream>
-#include <sstream>
-
 #include "tests/catch.h"
 #include "tests/nccl/between_devices.h"
+#include "tests/nccl/log.h"
 
 namespace rondo::test {
 namespace {
@@ -37,18 +35,11 @@ std::vector<std::string> texts_of_two(const char* operations) {
 
 TEST_CASE("no communicator is made where streams of one rank do not write and wait for words",
           "[fake]") {
-  struct Row {
-    const char* operations;
-    const char* words;
-  };
-  const Row row =
-      GENERATE(Row{"refused", "rank 1: cuStreamWriteValue32 failed with CUDA error 801"},
-               Row{"lost", "rank 1: cuStreamWriteValue32 had no effect"});
-  for (const std::string& text : texts_of_two(row.operations)) {
-    INFO(text);
-    CHECK(text.find(row.words) != std::string::npos);
-    CHECK(text.find("CUDA_VISIBLE_DEVICES=") != std::string::npos);
-  }
+  const auto [operations, words] = GENERATE(table<const char*, const char*>(
+      {{"refused", "rank 1: cuStreamWriteValue32 failed with CUDA error 801"},
+       {"lost", "rank 1: cuStreamWriteValue32 had no effect"}}));
+  for (const std::string& text : texts_of_two(operations))
+    CHECK_THAT(text, Catch::Contains(words) && Catch::Contains("CUDA_VISIBLE_DEVICES="));
 }
 
 TEST_CASE("a driver that refuses memory operations is asked again for the next communicator",
@@ -59,24 +50,16 @@ TEST_CASE("a driver that refuses memory operations is asked again for the next c
 
 TEST_CASE("where a driver takes memory operations one at a time, calls go through the host",
           "[fake]") {
-  const std::string path = RONDO_TEST_FOLDER "/unbatched.log";
-  std::remove(path.c_str());
   begin_anew(5);
-  {
+  const std::string text = logged_while([] {
     const Setting operations("FAKE_MEMORY_OPERATIONS", "unbatched");
-    const Setting level("NCCL_DEBUG", "INFO");
-    const Setting file("NCCL_DEBUG_FILE", path);
     const std::vector<ncclComm_t> comms = init_on({5, 6});
     const int before = fake_calls("cuLaunchHostFunc");
     check_destroyed(comms, {every_collective(1000, 1).front()});
     CHECK(fake_calls("cuLaunchHostFunc") > before);
-  }
-  destroy(init_all(1));  // which logs as the environment says again
-  std::ostringstream text;
-  text << std::ifstream(path).rdbuf();
-  INFO(text.str());
-  CHECK(text.str().find("GPU buffers go through the host's memory: rank 1: rondo: "
-                        "cuStreamBatchMemOp failed with CUDA error 801") != std::string::npos);
+  });
+  CHECK_THAT(text, Catch::Contains("GPU buffers go through the host's memory: rank 1: rondo: "
+                                   "cuStreamBatchMemOp failed with CUDA error 801"));
 }
 
 }  // namespace

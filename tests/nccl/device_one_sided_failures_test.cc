@@ -142,7 +142,7 @@ TEST_CASE("a signal that nobody gives ends the wait when the timeout is over, al
   stream.finish();
   expect(failure_of(comms[0]), ncclRemoteError);
   expect_last_error(comms[0], "wait_signal 5");
-  for (const ncclComm_t comm : comms) expect(ncclCommAbort(comm));
+  abort_all(comms);
 }
 
 TEST_CASE("of several peers the one that gives no signal is named") {
@@ -164,7 +164,7 @@ TEST_CASE("of several peers the one that gives no signal is named") {
   stream.finish();
   expect(failure_of(comms[0]), ncclRemoteError);
   expect_last_error(comms[0], "peer rank " + std::to_string(silent));
-  for (const ncclComm_t comm : comms) expect(ncclCommAbort(comm));
+  abort_all(comms);
 }
 
 TEST_CASE("more signals than counters tell apart are refused") {
@@ -173,28 +173,22 @@ TEST_CASE("more signals than counters tell apart are refused") {
   expect(wait_for(1, INT_MAX, 0, 0, comms[0], stream));
   expect_error(wait_for(1, 1, 0, 0, comms[0], stream), ncclInvalidArgument, "2^31 signals 0");
   stream.finish();
-  for (const ncclComm_t comm : comms) expect(ncclCommAbort(comm));
+  abort_all(comms);
 }
 
 // The abort meets the puts at another place in each round.
 TEST_CASE("after an abort beside a peer's puts none of them writes this rank's window", "[fake]") {
   constexpr std::size_t bytes = 50'000;
   for (int round = 0; round < 8; ++round) {
-    const std::vector<ncclComm_t> comms = init_on_device(2);
-    const Bytes first(bytes);
-    const Bytes second(bytes);
-    std::vector<ncclWindow_t> windows(2);
-    on_all_ranks(2, [&](int rank) {
-      const auto at = static_cast<std::size_t>(rank);
-      expect(ncclCommWindowRegister(comms[at], (rank == 0 ? first : second).data(), bytes,
-                                    &windows[at], NCCL_WIN_COLL_SYMMETRIC));
-    });
+    const TwoRanks<unsigned char> ranks(bytes);
+    const std::vector<ncclComm_t>& comms = ranks.comms;
+    const ncclWindow_t window = ranks.windows[0].front();
     const DeviceStream stream;
     std::atomic<int> made{0};  // relaxed: only a count
     std::size_t copied = 0;
     std::thread putting([&] {
       cuCtxSetCurrent(device_context(0));
-      while (put(first.data(), bytes, 1, windows[0], 0, 0, comms[0], stream) == ncclSuccess)
+      while (put(ranks.first.data(), bytes, 1, window, 0, 0, comms[0], stream) == ncclSuccess)
         made.fetch_add(1, std::memory_order_relaxed);
     });
     std::thread aborting([&] {

@@ -39,23 +39,18 @@ void put_around(int rank, int ranks, ncclComm_t comm, std::size_t bytes, int rou
   }
   stream.finish();
   for (int round = 0; round < rounds; ++round)
-    expect_bytes(received[static_cast<std::size_t>(round)]->get(),
+    expect_equal(received[static_cast<std::size_t>(round)]->get(),
                  image(margin, bytes, last, round), "round " + std::to_string(round));
 }
 
-void ring(int ranks, bool across) {
-  with_ranks(ranks, across, [&](int rank, ncclComm_t comm) {
+TEST_CASE("a ring of puts: who waits for the signal reads the bytes, round after round") {
+  const int ranks = GENERATE(2, 4);
+  with_ranks(ranks, GENERATE(false, true), [&](int rank, ncclComm_t comm) {
     put_around(rank, ranks, comm, 1, 100);
     put_around(rank, ranks, comm, 5000, 100);
     put_around(rank, ranks, comm, (1 << 20) + 3, 8);
   });
 }
-
-TEST_CASE("a ring of puts: who waits for the signal reads the bytes, round after round") {
-  ring(GENERATE(2, 4), false);
-}
-
-TEST_CASE("a ring of puts between devices", "[fake]") { ring(GENERATE(2, 4), true); }
 
 TEST_CASE("the last of several signals that are awaited is the last put's") {
   with_ranks(2, false, [](int rank, ncclComm_t comm) {
@@ -77,7 +72,7 @@ TEST_CASE("the last of several signals that are awaited is the last put's") {
       expect(wait_for(0, puts - 2, 0, 0, comm, stream));
       cuda::copy(cuda::address_of(read.data()), cuda::address_of(memory.data()), bytes, stream);
       stream.finish();
-      expect_bytes(read.get(), pattern(bytes, puts - 1), "the last put");
+      expect_equal(read.get(), pattern(bytes, puts - 1), "the last put");
     }
     expect_sum(comm, 1, 2);  // the memory may go
   });
@@ -123,8 +118,7 @@ void exchange(const std::vector<ncclComm_t>& comms, const std::vector<const Byte
       expect(put(sent[i]->data() + static_cast<std::size_t>(peer) * bytes, bytes, peer, windows[i],
                  to * bytes, 0, comms[i], stream));
     }
-    if (comms.size() == 1)
-      expect(ncclAllReduce(sum.data(), sum.data(), 1, ncclInt, ncclSum, comms[i], stream));
+    if (comms.size() == 1) expect(all_reduce(sum, 1, comms[i], stream));
   }
   expect(ncclGroupEnd());
   stream.finish();
@@ -146,7 +140,7 @@ TEST_CASE("an all-to-all by puts in a group, beside a collective") {
     const Bytes memory(bytes * static_cast<std::size_t>(ranks));
     const Window window(comm, memory, bytes * static_cast<std::size_t>(ranks));
     for (int round = 0; round < 3; ++round) exchange({comm}, {&sent}, {window}, bytes, ranks, rank);
-    expect_bytes(memory.get(), received_by(rank, ranks, bytes), "all-to-all");
+    expect_equal(memory.get(), received_by(rank, ranks, bytes), "all-to-all");
   });
 }
 
@@ -169,20 +163,15 @@ TEST_CASE("one thread puts for all ranks in a group, in one stream") {
   expect(ncclGroupEnd());
   exchange(comms, all_sent, windows, bytes, ranks, 0);
   for (int rank = 0; rank < ranks; ++rank)
-    expect_bytes(memories[static_cast<std::size_t>(rank)]->get(), received_by(rank, ranks, bytes),
+    expect_equal(memories[static_cast<std::size_t>(rank)]->get(), received_by(rank, ranks, bytes),
                  "all-to-all");
   destroy(comms);
 }
 
 TEST_CASE("communicators that do not block put their waits into streams, too") {
   const EachForItself apart;
-  with_unique_id(2, [&](int rank, const ncclUniqueId& id) {
-    cuCtxSetCurrent(device_context(0));
-    ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
-    config.blocking = 0;
-    ncclComm_t comm = nullptr;
-    expect(ncclCommInitRankConfig(&comm, 2, id, rank, &config), ncclInProgress);
-    expect(settled(comm));
+  cuCtxSetCurrent(device_context(0));
+  run_on_device(init_without_blocking(2), [&](int rank, ncclComm_t comm) {
     const DeviceStream stream;
     for (int round = 0; round < 10; ++round) {
       expect(wait_for(1 - rank, 0, 0, 0, comm, stream));
@@ -190,7 +179,6 @@ TEST_CASE("communicators that do not block put their waits into streams, too") {
       expect(wait_for(1 - rank, 1, 0, 0, comm, stream));
     }
     stream.finish();
-    expect(ncclCommDestroy(comm));
   });
 }
 

@@ -5,7 +5,6 @@
 
 #include "tests/catch.h"
 #include "tests/nccl/between_devices.h"
-#include "tests/nccl/extensions.h"
 #include "tests/nccl/wrong_pointers.h"
 
 namespace rondo::test {
@@ -17,23 +16,30 @@ int* freed() {
   return gone.data();
 }
 
-/// Checks, after refusals, that both ranks' buffers are what they were and that calls work.
-void expect_to_work(int rank, ncclComm_t comm, cudaStream_t stream, const DeviceBuffer<int>& good) {
-  expect_cuda(cuStreamSynchronize(stream));
-  expect_that(good.get() == numbers(100, rank), "a refused call has changed nothing");
-  expect(ncclBroadcast(good.data(), good.data(), 100, ncclInt, 1, comm, stream));
-  expect_cuda(cuStreamSynchronize(stream));
-  expect_that(good.get() == numbers(100, 1), "the broadcast");
+/// Runs body(rank, comm, stream, good) for each of two ranks, by both ways. After its refusals `good` is
+/// what it was, and calls work.
+template <class Body>
+void with_good_buffers(Body&& body) {
+  const Way way = GENERATE(Way::through_host, Way::between_devices);
+  run_on_device(init(way, 2), [&](int rank, ncclComm_t comm) {
+    const DeviceStream stream;
+    const DeviceBuffer<int> good(numbers(100, rank));
+    body(rank, comm, stream, good);
+    stream.finish();
+    expect_that(good.get() == numbers(100, rank), "a refused call has changed nothing");
+    check_broadcast(rank, comm);
+  });
+}
+
+void refused(ncclResult_t result, const std::string& words) {
+  expect_error(result, ncclInvalidArgument, words);
 }
 
 TEST_CASE("nobody's memory is refused with a message, and the next call works", "[fake]") {
   enum class Wrong { freed, number, guard };
-  const Way way = GENERATE(Way::through_host, Way::between_devices);
   const Wrong what = GENERATE(Wrong::freed, Wrong::number, Wrong::guard);
-  run_on_device(init(way, 2), [&](int rank, ncclComm_t comm) {
-    const DeviceStream stream;
+  with_good_buffers([&](int rank, ncclComm_t comm, cudaStream_t stream, const auto& good) {
     const GuardedPage guarded;
-    const DeviceBuffer<int> good(numbers(100, rank));
     std::vector<int> host(200);
     int* const wrong = what == Wrong::freed    ? freed()
                        : what == Wrong::number ? reinterpret_cast<int*>(std::uintptr_t{0x12340})
@@ -43,51 +49,37 @@ TEST_CASE("nobody's memory is refused with a message, and the next call works", 
     // A buffer that the rank has no part in is not checked.
     expect(
         ncclBroadcast(rank == 1 ? good.data() : wrong, good.data(), 0, ncclInt, 1, comm, stream));
-    expect_to_work(rank, comm, stream, good);
   });
 }
 
 TEST_CASE("groups and captures that meet a freed buffer do nothing", "[fake]") {
-  const Way way = GENERATE(Way::through_host, Way::between_devices);
-  run_on_device(init(way, 2), [&](int rank, ncclComm_t comm) {
-    const DeviceStream stream;
-    const DeviceBuffer<int> good(numbers(100, rank));
+  with_good_buffers([](int rank, ncclComm_t comm, cudaStream_t stream, const auto& good) {
     int* const wrong = freed();
     expect(ncclGroupStart());
-    expect(ncclBroadcast(good.data(), good.data(), 100, ncclInt, 1, comm, stream));
-    expect_error(ncclSend(wrong, 4, ncclInt, 1 - rank, comm, stream), ncclInvalidArgument, nobodys);
-    expect_error(ncclGroupEnd(), ncclInvalidArgument, nobodys);
+    expect(broadcast(good, 100, 1, comm, stream));
+    refused(ncclSend(wrong, 4, ncclInt, 1 - rank, comm, stream), nobodys);
+    refused(ncclGroupEnd(), nobodys);
     const CapturedGraph empty(stream, [&] {
-      expect_error(ncclAllGather(wrong, good.data(), 4, ncclInt, comm, stream), ncclInvalidArgument,
-                   nobodys);
+      refused(ncclAllGather(wrong, good.data(), 4, ncclInt, comm, stream), nobodys);
     });
     empty.launch(stream);
-    expect_to_work(rank, comm, stream, good);
   });
 }
 
 TEST_CASE("a buffer that ends before the call's last byte is refused", "[fake]") {
-  const Way way = GENERATE(Way::through_host, Way::between_devices);
-  run_on_device(init(way, 2), [&](int rank, ncclComm_t comm) {
-    const DeviceStream stream;
+  with_good_buffers([](int rank, ncclComm_t comm, cudaStream_t stream, const auto& good) {
     const GuardedPage host;
-    const DeviceBuffer<int> good(numbers(100, rank));
     const DeviceBuffer<int> large(5000);
     constexpr std::size_t fits = GuardedPage::bytes / sizeof(int);
-    const auto refused = [&](ncclResult_t result, const char* words) {
-      expect_error(result, ncclInvalidArgument, words);
-    };
-    refused(ncclBroadcast(good.data(), good.data(), fits + 1, ncclInt, 0, comm, stream),
-            "begins in memory of a GPU");
+    refused(broadcast(good, fits + 1, 0, comm, stream), "begins in memory of a GPU");
     refused(ncclAllReduce(large.data(), good.data(), fits + 1, ncclInt, ncclSum, comm, stream),
             "the last of its 4100 bytes");
     refused(ncclAllGather(good.data(), large.data(), 2501, ncclInt, comm, stream), "the last of");
-    refused(ncclAllReduce(host.data(), host.data(), fits + 1, ncclInt, ncclSum, comm, stream),
-            "begins in memory of the host");
+    refused(all_reduce(host, fits + 1, comm, stream), "begins in memory of the host");
     refused(ncclSend(host.data() + 1, fits, ncclInt, 1 - rank, comm, stream), "the last of");
-    expect(ncclAllReduce(host.data(), host.data(), fits, ncclInt, ncclSum, comm, stream));
-    expect(ncclBroadcast(large.data(), large.data(), 5000, ncclInt, 0, comm, stream));
-    expect_to_work(rank, comm, stream, good);
+    expect(all_reduce(host, fits, comm, stream));
+    expect(broadcast(large, 5000, 0, comm, stream));
+    expect_cuda(cuStreamSynchronize(stream));
   });
 }
 
@@ -140,34 +132,19 @@ TEST_CASE("another device's memory is refused until the communicator's device re
   });
 }
 
-TEST_CASE("an operator's scalar that is not aligned is refused", "[fake]") {
-  const Way way = GENERATE(Way::through_host, Way::between_devices);
-  run_on_device(init(way, 2), [&](int rank, ncclComm_t comm) {
-    const DeviceStream stream;
-    const DeviceBuffer<int> good(numbers(100, rank));
+TEST_CASE("an operator's scalar that is not aligned, or nobody's memory, is refused", "[fake]") {
+  with_good_buffers([](int, ncclComm_t comm, cudaStream_t stream, const auto& good) {
     const DeviceBuffer<unsigned char> bytes(8, 1);
     ncclRedOp_t op = ncclSum;
     expect(ncclRedOpCreatePreMulSum(&op, bytes.data() + 1, ncclInt, ncclScalarDevice, comm));
-    expect_error(ncclAllReduce(good.data(), good.data(), 100, ncclInt, op, comm, stream),
-                 ncclInvalidArgument, "does not begin at a multiple of its type's size");
-    expect_to_work(rank, comm, stream, good);
-  });
-}
-
-TEST_CASE("an operator's scalar that is nobody's memory is refused", "[fake]") {
-  const Way way = GENERATE(Way::through_host, Way::between_devices);
-  run_on_device(init(way, 2), [&](int rank, ncclComm_t comm) {
-    const DeviceStream stream;
-    const DeviceBuffer<int> good(numbers(100, rank));
-    ncclRedOp_t op = ncclSum;
-    expect_error(ncclRedOpCreatePreMulSum(&op, freed(), ncclInt, ncclScalarHostImmediate, comm),
-                 ncclInvalidArgument, "the scalar is not memory");
+    refused(all_reduce(good, 100, comm, stream, op),
+            "does not begin at a multiple of its type's size");
+    refused(ncclRedOpCreatePreMulSum(&op, freed(), ncclInt, ncclScalarHostImmediate, comm),
+            "the scalar is not memory");
     auto scalar = std::make_unique<DeviceBuffer<int>>(1, 2);
     expect(ncclRedOpCreatePreMulSum(&op, scalar->data(), ncclInt, ncclScalarDevice, comm));
     scalar.reset();
-    expect_error(ncclAllReduce(good.data(), good.data(), 100, ncclInt, op, comm, stream),
-                 ncclInvalidArgument, "the operator's scalar at ");
-    expect_to_work(rank, comm, stream, good);
+    refused(all_reduce(good, 100, comm, stream, op), "the operator's scalar at ");
   });
 }
 

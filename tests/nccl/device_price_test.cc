@@ -6,7 +6,6 @@
 
 #include "tests/catch.h"
 #include "tests/nccl/between_devices.h"
-#include "tests/nccl/kernels.h"
 #include "tests/nccl/together.h"
 
 namespace rondo::test {
@@ -60,21 +59,17 @@ TEST_CASE("what a small all-reduce of ranks that share a device asks of the driv
   // The threads meet, however long that takes.
   const Setting setting("RONDO_JOIN_THREADS", "60");
   expect(ncclCommInitAll(comms.data(), ranks, device_of.data()));
-  const Ranks<int> all = make_ranks<int>(device_of, 2, 2);
-  const auto call = [&](std::size_t rank) {
-    expect(ncclAllReduce(all[rank]->in.data(), all[rank]->out.data(), 2, ncclInt, ncclSum,
-                         comms[rank], all[rank]->stream));
-  };
+  const Together all(comms, device_of, 2);
   const auto together = [&] {
-    if (!threads) return in_group(all.size(), call);
-    on_all_ranks(ranks, [&](int rank) { call(static_cast<std::size_t>(rank)); });
+    if (!threads) return expect(all.reduce_all());
+    on_all_ranks(ranks, [&](int rank) { expect(all.reduce(static_cast<std::size_t>(rank))); });
   };
   together();
   // Threads of communicators that other cases have ended may still give back what they had.
   std::string asked;
   for (int i = 0; i < 100 && asked != expected(ranks); ++i) asked = asked_by(together);
   CHECK(asked == expected(ranks));
-  finish(all);
+  all.finish();
   destroy(comms);
 }
 

@@ -12,30 +12,20 @@ namespace {
 
 constexpr std::size_t count = summed_count;
 
-void expect_nothing_left(int blocks) {
-  expect_blocks(blocks);
-  CHECK(fake_descriptors() == 0);
-}
-
 TEST_CASE("windows on segments are read in place, also by ranks on two devices", "[fake]") {
   const bool across = GENERATE(false, true);
   const std::size_t before = GENERATE(std::size_t{count}, count / 2, std::size_t{0});  // segment 1
   const int handles = GENERATE(0, cuda::file_descriptor);  // within a process 0 will do
-  const int blocks = fake_blocks();
-  const std::size_t copied = fake_copied_bytes();
-  with_two(across, [&](int rank, ncclComm_t comm) {
+  with_copies(in_windows(1), across, [&](int rank, ncclComm_t comm) {
     const Segments memory(2, handles);
     int* const data = memory.segment(1) - before;
     const Window window(comm, data, count * sizeof(int));
     sum_in_place(comm, data, rank);
   });
-  CHECK(copies_since(copied) == in_windows(1));
-  expect_nothing_left(blocks);
 }
 
 TEST_CASE("a window over a whole segment between two others", "[fake]") {
-  const std::size_t copied = fake_copied_bytes();
-  with_two(true, [](int rank, ncclComm_t comm) {
+  with_copies(in_windows(2), true, [](int rank, ncclComm_t comm) {
     const Segments memory(3);
     int* const data = memory.segment(1) - 10;
     const auto bytes = static_cast<std::size_t>(memory.segment(2) - data + 10) * sizeof(int);
@@ -43,13 +33,10 @@ TEST_CASE("a window over a whole segment between two others", "[fake]") {
     sum_in_place(comm, data, rank);
     sum_in_place(comm, memory.segment(2) + 10 - count, rank);
   });
-  CHECK(copies_since(copied) == in_windows(2));
 }
 
 TEST_CASE("two windows on the same segments, made again and again", "[fake]") {
-  const int blocks = fake_blocks();
-  const std::size_t copied = fake_copied_bytes();
-  with_two(true, [](int rank, ncclComm_t comm) {
+  with_copies(in_windows(6), true, [](int rank, ncclComm_t comm) {
     const Segments memory(2);
     for (int round = 0; round < 3; ++round) {
       const Window first(comm, memory.data(), count * sizeof(int));
@@ -58,14 +45,11 @@ TEST_CASE("two windows on the same segments, made again and again", "[fake]") {
       sum_in_place(comm, memory.data(), rank);
     }
   });
-  CHECK(copies_since(copied) == in_windows(6));
-  expect_nothing_left(blocks);
 }
 
 TEST_CASE("a window over a few of many segments ends where it should", "[fake]") {
   const bool across = GENERATE(false, true);
-  const std::size_t copied = fake_copied_bytes();
-  with_two(across, [](int rank, ncclComm_t comm) {
+  with_copies(in_windows(1) + 3 * 4, across, [](int rank, ncclComm_t comm) {
     const Segments memory(12);
     int* const data = memory.segment(6) - 10;
     const Window window(comm, data, count * sizeof(int));
@@ -74,14 +58,11 @@ TEST_CASE("a window over a few of many segments ends where it should", "[fake]")
     sum_in_place(comm, data - 1, rank);
     sum_in_place(comm, memory.segment(3), rank);
   });
-  CHECK(copies_since(copied) == in_windows(1) + 3 * 4);
 }
 
 TEST_CASE("an owner frees memory whose window a peer still has, and all go on", "[fake]") {
   const bool across = GENERATE(false, true);
-  const int blocks = fake_blocks();
-  const std::size_t copied = fake_copied_bytes();
-  with_two(across, [](int rank, ncclComm_t comm) {
+  with_copies(in_windows(2), across, [](int rank, ncclComm_t comm) {
     std::optional<Segments> memory(std::in_place, std::size_t{2});
     std::optional<Window> window(std::in_place, comm, memory->data(), count * sizeof(int));
     sum_in_place(comm, memory->data(), rank);
@@ -91,35 +72,27 @@ TEST_CASE("an owner frees memory whose window a peer still has, and all go on", 
     const Window again(comm, next.data(), count * sizeof(int));
     sum_in_place(comm, next.data(), rank);
   });
-  CHECK(copies_since(copied) == in_windows(2));
-  expect_nothing_left(blocks);
 }
 
 TEST_CASE("memory that reaches beyond one rank's mapped segments is no window on any rank",
           "[fake]") {
-  const std::size_t copied = fake_copied_bytes();
-  with_two(true, [](int rank, ncclComm_t comm) {
+  with_copies(4, true, [](int rank, ncclComm_t comm) {
     const Segments whole(2);
     const Segments brief(1);
     int* const data = rank == 1 ? brief.segment(1) - 5 : whole.segment(1) - 5;
     const Window window(comm, data, count * sizeof(int));
     sum_in_place(comm, whole.data(), rank);
   });
-  CHECK(copies_since(copied) == 4);
 }
 
 TEST_CASE("a driver that does not open segments to a peer leaves all ranks staged", "[fake]") {
-  const int blocks = fake_blocks();
-  const std::size_t copied = fake_copied_bytes();
-  with_two(true, [](int rank, ncclComm_t comm) {
+  with_copies(4, true, [](int rank, ncclComm_t comm) {
     const Segments memory(1);
     expect_sum(comm, 1, 2);  // on the host: now both have their segments
     if (rank == 0) fake_fail_next("cuMemSetAccess", 801);
     const Window window(comm, memory.data(), count * sizeof(int));
     sum_in_place(comm, memory.data(), rank);
   });
-  CHECK(copies_since(copied) == 4);
-  expect_nothing_left(blocks);
 }
 
 }  // namespace

@@ -6,7 +6,7 @@
 #include "tests/catch.h"
 #include "tests/device/machine.h"
 #include "tests/nccl/check.h"
-#include "tests/nccl/kernels.h"
+#include "tests/nccl/together.h"
 
 namespace rondo::test {
 namespace {

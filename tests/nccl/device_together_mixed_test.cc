@@ -8,24 +8,21 @@
 namespace rondo::test {
 namespace {
 
-constexpr std::size_t count = 1000;
-
-/// Two ranks with two streams each: `group` has those for joint calls, `single` those for the rest.
-struct Pair {
+/// Two ranks with two streams each: `ranks` have those for joint calls, `single` those for the rest.
+struct Pair : Together {
   explicit Pair(const std::vector<int>& device_of)
-      : comms(init_each_on(device_of)),
-        group(make_ranks<int>(device_of, count, count)),
+      : Together(init_each_on(device_of), device_of, 1000),
         single(make_ranks<int>(device_of, 1, 1)) {}
 
   /// Sums all inputs into all outputs, or, if `back`, the outputs into the inputs.
   void sum(std::size_t rank, const Ranks<int>& streams, bool back) const {
-    int* const in = group[rank]->in.data();
-    int* const out = group[rank]->out.data();
+    int* const in = ranks[rank]->in.data();
+    int* const out = ranks[rank]->out.data();
     expect(ncclAllReduce(back ? out : in, back ? in : out, count, ncclInt, ncclSum, comms[rank],
                          streams[rank]->stream));
   }
   void sum_together(bool back) const {
-    in_group(2, [&](std::size_t rank) { sum(rank, group, back); });
+    in_group(2, [&](std::size_t rank) { sum(rank, ranks, back); });
   }
   void sum_apart(bool back) const {
     for (std::size_t rank = 0; rank < 2; ++rank) sum(rank, single, back);
@@ -41,26 +38,25 @@ struct Pair {
     }
   }
   void finish_all() const {
-    finish(group);
-    finish(single);
+    finish();
+    test::finish(single);
+  }
+  /// The outputs are the sums of the first inputs, doubled `times` times, and the inputs once more.
+  void check_doubled(int times) const {
+    std::vector<int> sums = sums_of_values(count, 2);
+    for (int& each : sums) each <<= times;
+    for (const auto& rank : ranks) CHECK(rank->out.get() == sums);
+    for (int& each : sums) each *= 2;
+    for (const auto& rank : ranks) CHECK(rank->in.get() == sums);
   }
 
-  std::vector<ncclComm_t> comms;
-  Ranks<int> group;
   Ranks<int> single;
 };
-
-/// The sum of the first inputs, doubled `times` times.
-std::vector<int> doubled(int times) {
-  std::vector<int> sums(count);
-  for (std::size_t i = 0; i < count; ++i) sums[i] = sum_at(i, 2) << times;
-  return sums;
-}
 
 /// Whether single calls have gone from device to device since there were `before` batches. True
 /// also where nobody counts, or where there are no kernels for it.
 bool went_between_devices(int before) {
-  return RONDO_WITH_KERNELS == 0 || fake_launches() < 0 || batches() > before;
+  return !has_kernels || fake_launches() < 0 || batches() > before;
 }
 
 TEST_CASE("one thread's groups and single calls between devices follow each other", "[together]") {
@@ -71,18 +67,15 @@ TEST_CASE("one thread's groups and single calls between devices follow each othe
   const Pair pair(device_of);
   const int before = batches();
   for (int round = 0; round < 3; ++round) {
-    const std::vector<int> there = pair.group[late]->in.get();
+    const std::vector<int> there = pair.ranks[late]->in.get();
     cuCtxSetCurrent(device_context(device_of[late]));
-    StreamGate gate((together_first ? pair.group : pair.single)[late]->stream);
+    StreamGate gate((together_first ? pair.ranks : pair.single)[late]->stream);
     pair.sum_twice(together_first);
-    CHECK(pair.group[late]->in.get() == there);
+    CHECK(pair.ranks[late]->in.get() == there);
     gate.open();
     pair.finish_all();
   }
-  for (const auto& rank : pair.group) {
-    CHECK(rank->out.get() == doubled(4));
-    CHECK(rank->in.get() == doubled(5));
-  }
+  pair.check_doubled(4);
   CHECK(went_between_devices(before));
   destroy(pair.comms);
 }
@@ -98,8 +91,8 @@ TEST_CASE("one thread's groups and single calls keep their order in a capture an
           "[together]") {
   const bool together_first = GENERATE(true, false);
   const Pair pair(placed({0, 0}));
-  const cudaStream_t first = pair.group[0]->stream;
-  const std::vector<cudaStream_t> others{pair.group[1]->stream, pair.single[0]->stream,
+  const cudaStream_t first = pair.ranks[0]->stream;
+  const std::vector<cudaStream_t> others{pair.ranks[1]->stream, pair.single[0]->stream,
                                          pair.single[1]->stream};
   const int before = batches();
   pair.sum_twice(together_first);
@@ -114,10 +107,7 @@ TEST_CASE("one thread's groups and single calls keep their order in a capture an
     pair.sum_twice(!together_first);
     pair.finish_all();
   }
-  for (const auto& rank : pair.group) {
-    CHECK(rank->out.get() == doubled(6));
-    CHECK(rank->in.get() == doubled(7));
-  }
+  pair.check_doubled(6);
   CHECK(went_between_devices(before));
   destroy(pair.comms);
 }

@@ -8,7 +8,6 @@
 
 #include "tests/catch.h"
 #include "tests/nccl/between_devices.h"
-#include "tests/nccl/kernels.h"
 #include "tests/nccl/together.h"
 
 namespace rondo::test {
@@ -84,16 +83,15 @@ TEST_CASE("a thread's calls for all ranks are in the trace of each", "[fake]") {
   if (lacks_kernels()) return;
   const std::vector<int> device_of = GENERATE(std::vector<int>{0, 0}, std::vector<int>{0, 1});
   const Traces traces;
-  const std::vector<ncclComm_t> comms = init_on(device_of);
-  const Ranks<int> all = make_ranks<int>(device_of, 300, 300);
+  const Together all(device_of, 300);
   in_group(2, [&](std::size_t r) {
     const int peer = 1 - static_cast<int>(r);
-    expect(ncclAllReduce(all[r]->in.data(), all[r]->out.data(), 300, ncclInt, ncclMax, comms[r],
-                         all[r]->stream));
-    if (r == 0) expect(ncclSend(all[r]->in.data(), 7, ncclInt, peer, comms[r], all[r]->stream));
-    if (r == 1) expect(ncclRecv(all[r]->in.data(), 7, ncclInt, peer, comms[r], all[r]->stream));
+    const Rank<int>& mine = *all.ranks[r];
+    expect(all.reduce(r, ncclMax));
+    if (r == 0) expect(ncclSend(mine.in.data(), 7, ncclInt, peer, all.comms[r], mine.stream));
+    if (r == 1) expect(ncclRecv(mine.in.data(), 7, ncclInt, peer, all.comms[r], mine.stream));
   });
-  destroy(comms);
+  destroy(all.comms);
   const auto calls = traces.read();
   REQUIRE(calls.size() == 2);
   check_calls(calls.at(0), "together",
@@ -108,7 +106,7 @@ TEST_CASE("calls between devices and calls through the host are in each rank's t
   const auto body = [](int rank, ncclComm_t comm) {
     const DeviceStream stream;
     const DeviceBuffer<int> buffer(1'000'000, rank);
-    expect(ncclBroadcast(buffer.data(), buffer.data(), 1'000'000, ncclInt, 1, comm, stream));
+    expect(broadcast(buffer, 1'000'000, 1, comm, stream));
     expect(ncclGroupStart());
     expect(ncclSend(buffer.data(), 5, ncclInt, 1 - rank, comm, stream));
     expect(ncclRecv(buffer.data() + 5, 5, ncclInt, 1 - rank, comm, stream));
@@ -130,9 +128,7 @@ TEST_CASE("a captured call is in the trace, without times", "[fake]") {
   run_on_device(init_on_device(2), [](int rank, ncclComm_t comm) {
     const DeviceStream stream;
     const DeviceBuffer<int> buffer(10, rank);
-    const CapturedGraph graph(stream, [&] {
-      expect(ncclBroadcast(buffer.data(), buffer.data(), 10, ncclInt, 0, comm, stream));
-    });
+    const CapturedGraph graph(stream, [&] { expect(broadcast(buffer, 10, 0, comm, stream)); });
     graph.launch(stream);
     graph.launch(stream);
     stream.finish();
@@ -151,7 +147,7 @@ TEST_CASE("a call that an abort cut off is in the trace", "[fake]") {
   const std::vector<ncclComm_t> comms = init_on_device(2);
   const DeviceStream stream;
   const DeviceBuffer<int> buffer(10, 1);
-  expect(ncclBroadcast(buffer.data(), buffer.data(), 10, ncclInt, 1, comms[0], stream));
+  expect(broadcast(buffer, 10, 1, comms[0], stream));
   expect(ncclCommAbort(comms[0]));
   stream.finish();  // rank 1 never came
   expect(ncclCommAbort(comms[1]));

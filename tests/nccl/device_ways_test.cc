@@ -17,9 +17,7 @@ struct Rank {
   std::vector<int> host = std::vector<int>(2 * count, -1);
 
   /// Rank 1's buffer becomes everybody's, from device to device.
-  void spread(ncclComm_t comm) const {
-    expect(ncclBroadcast(buffer.data(), buffer.data(), count, ncclInt, 1, comm, on_device));
-  }
+  void spread(ncclComm_t comm) const { expect(broadcast(buffer, count, 1, comm, on_device)); }
   /// Gathers both ranks' buffers as they are then, through the host, as the output is there.
   void gather(ncclComm_t comm) {
     expect(ncclAllGather(buffer.data(), host.data(), count, ncclInt, comm, through_host));

@@ -2,17 +2,14 @@
 // stream waits for ever, and no rank reads memory that is gone.
 #include <atomic>
 #include <chrono>
-#include <cstdlib>
 
 #include "tests/catch.h"
-#include "tests/nccl/kernels.h"
 #include "tests/nccl/windows.h"
-#include "tests/support/setting.h"
 
 namespace rondo::test {
 namespace {
 
-constexpr std::size_t count = 40'000;
+constexpr std::size_t count = summed_count;
 
 TEST_CASE("all ranks are staged where one rank's memory cannot be a window") {
   const int how = GENERATE(0, 1, 2, 3);
@@ -38,13 +35,7 @@ TEST_CASE("memory without a handle can be a window within a device; managed memo
           "[fake]") {
   const bool across = GENERATE(false, true);
   const bool managed = GENERATE(false, true);
-  const Setting executor("RONDO_DEVICE_EXECUTOR", "finite");  // a kernel would need no window
-  const std::size_t copied = fake_copied_bytes();
-  const EachForItself apart;
-  with_unique_id(2, [&](int rank, const ncclUniqueId& id) {
-    cuCtxSetCurrent(device_context(across ? rank : 0));
-    ncclComm_t comm = nullptr;
-    expect(ncclCommInitRank(&comm, 2, id, rank));
+  with_copies(across || managed ? 4 : in_windows(1), across, [&](int rank, ncclComm_t comm) {
     cuda::DevicePointer address = 0;
     constexpr std::size_t bytes = count * sizeof(int);
     expect_cuda(managed ? cuMemAllocManaged(&address, bytes, 1)
@@ -52,20 +43,10 @@ TEST_CASE("memory without a handle can be a window within a device; managed memo
     {
       int* const data = reinterpret_cast<int*>(address);
       const Window window(comm, data, count * sizeof(int));
-      const DeviceStream stream;
-      const std::vector<int> values = numbers(count, rank);
-      device_upload(data, values.data(), count * sizeof(int));
-      expect(ncclAllReduce(data, data, count, ncclInt, ncclSum, comm, stream));
-      stream.finish();
-      std::vector<int> got(count);
-      device_download(got.data(), data, count * sizeof(int));
-      expect_sums(got, 2, 0, "all_reduce");
+      sum_in_place(comm, data, rank);
     }
-    expect(ncclCommDestroy(comm));
     cuMemFree_v2(address);
   });
-  const std::size_t each = (fake_copied_bytes() - copied) / (count * sizeof(int));
-  CHECK(each == (across || managed || !has_kernels ? 4 : 1));
 }
 
 TEST_CASE("a driver that refuses a handle leaves all ranks staged", "[fake]") {
@@ -127,52 +108,26 @@ TEST_CASE("buffers that NCCL lets differ between ranks may lie anywhere in windo
 }
 
 TEST_CASE("an abort returns when no peer reads this rank's windows any more", "[fake]") {
-  const bool large = GENERATE(false, true);
-  const std::size_t elements = large ? count : 100;
-  const std::vector<ncclComm_t> comms = init_on_device(2);
-  const DeviceBuffer<int> first(elements, 1);
-  const DeviceBuffer<int> second(elements, 1);
-  on_all_ranks(2, [&](int rank) {
-    ncclWindow_t window = nullptr;
-    expect(ncclCommWindowRegister(comms[static_cast<std::size_t>(rank)],
-                                  rank == 0 ? first.data() : second.data(), elements * sizeof(int),
-                                  &window, NCCL_WIN_COLL_SYMMETRIC));
-  });
+  const std::size_t elements = GENERATE(std::size_t{100}, std::size_t{count});
+  const TwoRanks<int> ranks(elements);
   const DeviceStream stream;
-  expect(ncclAllReduce(first.data(), first.data(), elements, ncclInt, ncclSum, comms[0], stream));
-  expect(ncclCommAbort(comms[1]));  // rank 1 never comes; its memory may go
+  expect(all_reduce(ranks.first, elements, ranks.comms[0], stream));
+  expect(ncclCommAbort(ranks.comms[1]));  // rank 1 never comes; its memory may go
   const int launches = fake_launches();
   stream.finish();
   CHECK(fake_launches() == launches);  // the one that reads it was counted already
-  expect(ncclCommAbort(comms[0]));
+  expect(ncclCommAbort(ranks.comms[0]));
 }
-
-/// Communicators on device 0, each with a window of `count` ints.
-struct TwoRanks {
-  explicit TwoRanks(std::size_t elements) : first(elements, 1), second(elements, 1) {
-    on_all_ranks(2, [&](int rank) {
-      ncclWindow_t window = nullptr;
-      expect(ncclCommWindowRegister(comms[static_cast<std::size_t>(rank)],
-                                    rank == 0 ? first.data() : second.data(),
-                                    elements * sizeof(int), &window, NCCL_WIN_COLL_SYMMETRIC));
-    });
-  }
-  std::vector<ncclComm_t> comms{init_on_device(2)};
-  DeviceBuffer<int> first;
-  DeviceBuffer<int> second;
-};
 
 /// Rank 0 makes calls that read rank 1's window. Rank 1 aborts after the first `before` ones, so a
 /// call is refused in the end. All earlier calls have run when the abort returns.
-void calls_beside_an_abort(const TwoRanks& ranks, std::size_t elements, int before) {
+void calls_beside_an_abort(const TwoRanks<int>& ranks, std::size_t elements, int before) {
   const DeviceStream stream;
   std::atomic<int> made{0};  // relaxed: only a count
   int launches = 0;
   std::thread calling([&] {
     cuCtxSetCurrent(device_context(0));
-    int* const data = ranks.first.data();
-    while (ncclAllReduce(data, data, elements, ncclInt, ncclSum, ranks.comms[0], stream) ==
-           ncclSuccess)
+    while (all_reduce(ranks.first, elements, ranks.comms[0], stream) == ncclSuccess)
       made.fetch_add(1, std::memory_order_relaxed);
   });
   std::thread aborting([&] {
@@ -191,31 +146,29 @@ void calls_beside_an_abort(const TwoRanks& ranks, std::size_t elements, int befo
 TEST_CASE("after an abort beside a peer's calls none of them reads this rank's windows", "[fake]") {
   const std::size_t elements = GENERATE(std::size_t{100}, std::size_t{count});
   for (int round = 0; round < 8; ++round) {
-    const TwoRanks ranks(elements);
+    const TwoRanks<int> ranks(elements);
     calls_beside_an_abort(ranks, elements, round % 4);
   }
 }
 
 /// False: the machine stood still so long that the abort may have thought that the replay was over.
 bool abort_between_two_calls() {
-  const TwoRanks ranks(100);
-  int* const data = ranks.first.data();
+  const TwoRanks<int> ranks(100);
   const cuda::PinnedMemory words(4096);
   const std::atomic_ref passed(*reinterpret_cast<unsigned*>(words.data()));
   const std::atomic_ref opened(*(reinterpret_cast<unsigned*>(words.data()) + 1));
   const cuda::DevicePointer passed_at = words.device_address(words.data());
   const DeviceStream stream;
   const CapturedGraph graph(stream, [&] {
-    expect(ncclAllReduce(data, data, 100, ncclInt, ncclSum, ranks.comms[0], stream));
+    expect(all_reduce(ranks.first, 100, ranks.comms[0], stream));
     expect_cuda(cuStreamWriteValue32_v2(stream, passed_at, 1, cuda::write_value_default));
     expect_cuda(
         cuStreamWaitValue32_v2(stream, passed_at + sizeof(unsigned), 1, cuda::wait_value_equal));
-    expect(ncclAllReduce(data, data, 100, ncclInt, ncclSum, ranks.comms[0], stream));
+    expect(all_reduce(ranks.first, 100, ranks.comms[0], stream));
   });
   graph.launch(stream);
   const DeviceStream other;
-  int* const theirs = ranks.second.data();
-  expect(ncclAllReduce(theirs, theirs, 100, ncclInt, ncclSum, ranks.comms[1], other));
+  expect(all_reduce(ranks.second, 100, ranks.comms[1], other));
   // acquire: the stream is between the two calls.
   while (passed.load(std::memory_order_acquire) == 0) std::this_thread::yield();
   int launches = 0;
@@ -241,17 +194,13 @@ TEST_CASE("an abort waits for the end of a peer's replay, even one between two c
 
 TEST_CASE("destroying a communicator waits for peers that read its windows, even a call ahead",
           "[fake]") {
-  const TwoRanks ranks(100);
+  const TwoRanks<int> ranks(100);
   const DeviceStream stream;
-  const auto sum = [&](std::size_t rank, int* data) {
-    expect(ncclAllReduce(data, data, 100, ncclInt, ncclSum, ranks.comms[rank], stream));
-  };
   const DeviceStream other;
-  int* const data = ranks.second.data();
-  sum(0, ranks.first.data());
-  expect(ncclAllReduce(data, data, 100, ncclInt, ncclSum, ranks.comms[1], other));
+  expect(all_reduce(ranks.first, 100, ranks.comms[0], stream));
+  expect(all_reduce(ranks.second, 100, ranks.comms[1], other));
   stream.finish();
-  sum(0, ranks.first.data());  // rank 1 never makes this call
+  expect(all_reduce(ranks.first, 100, ranks.comms[0], stream));  // rank 1 never makes this call
   expect(ncclCommDestroy(ranks.comms[1]));
   const int launches = fake_launches();
   stream.finish();
@@ -263,34 +212,23 @@ TEST_CASE("destroying a communicator waits for peers that read its windows, even
 TEST_CASE("after a failure windows are given back within one timeout, however many there are",
           "[fake]") {
   if (lacks_kernels()) return;  // no reduction would read a window
-  const std::vector<ncclComm_t> comms = init_on_device(2);
-  const DeviceBuffer<int> first(400, 1);
-  const DeviceBuffer<int> second(400, 1);
-  std::vector<ncclWindow_t> windows;
-  on_all_ranks(2, [&](int rank) {
-    for (std::size_t at = 0; at < 4; ++at) {
-      ncclWindow_t window = nullptr;
-      int* const data = (rank == 0 ? first : second).data() + 100 * at;
-      expect(ncclCommWindowRegister(comms[static_cast<std::size_t>(rank)], data, 400, &window,
-                                    NCCL_WIN_COLL_SYMMETRIC));
-      if (rank == 1) windows.push_back(window);
-    }
-  });
+  TwoRanks<int> ranks(100);
+  for (int more = 0; more < 3; ++more) ranks.add_windows();
   const DeviceStream stream;
-  StreamGate gate(
-      stream);  // it holds up rank 0, which is to read windows, longer than anybody waits
-  expect(ncclAllReduce(first.data(), first.data(), 100, ncclInt, ncclSum, comms[0], stream));
-  expect(ncclCommRevoke(comms[1], NCCL_REVOKE_DEFAULT));
+  StreamGate gate(stream);  // holds up rank 0, which is to read windows, longer than anybody waits
+  expect(all_reduce(ranks.first, 100, ranks.comms[0], stream));
+  expect(ncclCommRevoke(ranks.comms[1], NCCL_REVOKE_DEFAULT));
   const auto begin = std::chrono::steady_clock::now();
-  for (const ncclWindow_t window : windows) ncclCommWindowDeregister(comms[1], window);
-  std::thread aborting([&] { ncclCommAbort(comms[1]); });
+  for (const ncclWindow_t window : ranks.windows[1])
+    ncclCommWindowDeregister(ranks.comms[1], window);
+  std::thread aborting([&] { ncclCommAbort(ranks.comms[1]); });
   aborting.join();
   const std::chrono::duration<double> waited = std::chrono::steady_clock::now() - begin;
   CHECK(waited.count() > 4.9);  // the timeout is 5 s; one for each window would be 25
   CHECK(waited.count() < 15);
   gate.open();
   stream.finish();
-  expect(ncclCommAbort(comms[0]));
+  expect(ncclCommAbort(ranks.comms[0]));
 }
 
 TEST_CASE("windows that nobody gave back go with their communicator", "[fake]") {
@@ -322,7 +260,7 @@ TEST_CASE("registering a window without its peers ends with an error text") {
   CHECK(result != ncclSuccess);
   CHECK(std::string(ncclGetLastError(nullptr)).find("rank 1") != std::string::npos);
   CHECK(window == nullptr);
-  for (const ncclComm_t comm : comms) expect(ncclCommAbort(comm));
+  abort_all(comms);
 }
 
 }  // namespace

@@ -4,7 +4,6 @@
 #include <numeric>
 
 #include "tests/catch.h"
-#include "tests/nccl/extensions.h"
 #include "tests/nccl/wrong_pointers.h"
 #include "tests/support/setting.h"
 
@@ -43,14 +42,11 @@ TEST_CASE("a buffer that ends before the call's last byte is refused") {
     const GuardedPage guarded;
     const std::size_t fitting = GuardedPage::bytes / sizeof(int);
     std::iota(guarded.data(), guarded.guard(), 0);
-    const auto all_reduce = [&](std::size_t count) {
-      return ncclAllReduce(guarded.data(), guarded.data(), count, ncclInt, ncclSum, comm, nullptr);
-    };
-    expect_error(all_reduce(fitting + 1), ncclInvalidArgument,
+    expect_error(all_reduce(guarded, fitting + 1, comm, nullptr), ncclInvalidArgument,
                  "the input begins in memory of the host at ");
-    expect_error(all_reduce(fitting + 1), ncclInvalidArgument,
+    expect_error(all_reduce(guarded, fitting + 1, comm, nullptr), ncclInvalidArgument,
                  "but the last of its 4100 bytes, at ");
-    expect(all_reduce(fitting));
+    expect(all_reduce(guarded, fitting, comm, nullptr));
     expect_that(guarded.data()[fitting - 1] == 2 * static_cast<int>(fitting - 1), "the sum");
     expect_to_work(rank, comm);
   });

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "core/nccl/include/nccl.h"
+#include "core/nccl/include/rondo/nccl.h"
 #include "tests/support/threads.h"
 
 namespace rondo::test {
@@ -43,8 +44,19 @@ inline std::vector<ncclComm_t> init_all(int ranks) {
   return comms;
 }
 
+/// Settings of communicators that do not block.
+inline ncclConfig_t without_blocking() {
+  ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
+  config.blocking = 0;
+  return config;
+}
+
 inline void destroy(const std::vector<ncclComm_t>& comms) {
   for (const ncclComm_t comm : comms) expect(ncclCommDestroy(comm));
+}
+
+inline void abort_all(const std::vector<ncclComm_t>& comms) {
+  for (const ncclComm_t comm : comms) expect(ncclCommAbort(comm));
 }
 
 /// Runs body(rank, comm) on a thread for each of the communicator's ranks. Where one fails, its
@@ -118,6 +130,32 @@ inline ncclResult_t settled(ncclComm_t comm) {
     std::this_thread::yield();
   }
   return state;
+}
+
+/// Communicators that do not block, when all are made.
+inline std::vector<ncclComm_t> init_without_blocking(int ranks) {
+  ncclUniqueId id{};
+  expect(ncclGetUniqueId(&id));
+  ncclConfig_t config = without_blocking();
+  std::vector<ncclComm_t> comms(static_cast<std::size_t>(ranks));
+  for (int rank = 0; rank < ranks; ++rank) {
+    ncclComm_t& comm = comms[static_cast<std::size_t>(rank)];
+    expect(ncclCommInitRankConfig(&comm, ranks, id, rank, &config), ncclInProgress);
+  }
+  for (const ncclComm_t comm : comms) expect(settled(comm));
+  return comms;
+}
+
+/// Calls in place on the first `count` ints of a buffer.
+template <class Buffer>
+ncclResult_t all_reduce(Buffer& buffer, std::size_t count, ncclComm_t comm, cudaStream_t stream,
+                        ncclRedOp_t op = ncclSum) {
+  return ncclAllReduce(buffer.data(), buffer.data(), count, ncclInt, op, comm, stream);
+}
+template <class Buffer>
+ncclResult_t broadcast(Buffer& buffer, std::size_t count, int root, ncclComm_t comm,
+                       cudaStream_t stream) {
+  return ncclBroadcast(buffer.data(), buffer.data(), count, ncclInt, root, comm, stream);
 }
 
 }  // namespace rondo::test

@@ -78,7 +78,7 @@ bool survives(bool message, int allowed) {
     CHECK(state == ncclSuccess);
   }
   if (was_enough) CHECK(result == ncclSuccess);
-  for (const ncclComm_t comm : comms) expect(ncclCommAbort(comm));
+  abort_all(comms);
   return was_enough;
 }
 

@@ -3,7 +3,7 @@
 // of CUDA 11.6 (CMakeLists.txt).
 #include "tests/catch.h"
 #include "tests/nccl/device.h"
-#include "tests/resident/log.h"
+#include "tests/nccl/log.h"
 
 namespace rondo::test {
 namespace {
@@ -20,9 +20,9 @@ void sum_on_device(const std::vector<ncclComm_t>& comms) {
     cuCtxSetCurrent(device_context(rank));
     const DeviceStream stream;
     const DeviceBuffer<int> buffer(1000, rank + 1);
-    expect(ncclAllReduce(buffer.data(), buffer.data(), 1000, ncclInt, ncclSum, comm, stream));
+    expect(all_reduce(buffer, 1000, comm, stream));
     stream.finish();
-    expect_that(buffer.get() == std::vector<int>(1000, 3), "the sum");
+    expect_that(buffer.is_all(3), "the sum");
   });
 }
 
@@ -35,12 +35,9 @@ std::vector<ncclComm_t> two_devices() {
 }
 
 TEST_CASE("where the driver refuses all kernels, the host reduces, and one warning says why") {
-  const Log log;
-  log.record([] {
+  const std::string text = logged_while([] {
     for (int life = 0; life < 2; ++life) sum_on_device(two_devices());
   });
-  destroy(init_all(1));  // the log goes to standard error again
-  const std::string text = log.text();
   INFO(text);
   CHECK(fake_launches() == 0);
   CHECK(fake_resident_launches() == 0);

@@ -32,7 +32,7 @@ TEST_CASE("memory of ncclMemAlloc carries data, and is freed once") {
   CHECK(empty != nullptr);
   expect(ncclMemFree(empty));
   expect(ncclMemFree(nullptr));
-  CHECK_NOTHROW(expect_error(ncclMemAlloc(nullptr, 8), ncclInvalidArgument, "ptr is null"));
+  expect_error(ncclMemAlloc(nullptr, 8), ncclInvalidArgument, "ptr is null");
 }
 
 TEST_CASE("registrations are remembered until they are given back") {
@@ -40,26 +40,24 @@ TEST_CASE("registrations are remembered until they are given back") {
   std::array<char, 64> buffer{};
   void* handle = nullptr;
   expect(ncclCommRegister(comms[0], buffer.data(), buffer.size(), &handle));
-  CHECK_NOTHROW(expect_error(ncclCommDeregister(comms[1], handle), ncclInvalidArgument,
-                             "has no registration"));
+  expect_error(ncclCommDeregister(comms[1], handle), ncclInvalidArgument, "has no registration");
   expect(ncclCommDeregister(comms[0], handle));
-  CHECK_NOTHROW(expect_error(ncclCommDeregister(comms[0], handle), ncclInvalidArgument,
-                             "has no registration"));
+  expect_error(ncclCommDeregister(comms[0], handle), ncclInvalidArgument, "has no registration");
   ncclWindow_t window = nullptr;
   expect(ncclCommWindowRegister(comms[0], buffer.data(), 64, &window, NCCL_WIN_DEFAULT));
   void* pointer = nullptr;
   expect(ncclWinGetUserPtr(comms[0], window, &pointer));
   CHECK(pointer == buffer.data());
   expect(ncclCommWindowDeregister(comms[0], window));
-  CHECK_NOTHROW(expect_error(ncclWinGetUserPtr(comms[0], window, &pointer), ncclInvalidArgument,
-                             "has no registration"));
+  expect_error(ncclWinGetUserPtr(comms[0], window, &pointer), ncclInvalidArgument,
+               "has no registration");
   expect(ncclCommWindowDeregister(comms[0], nullptr));  // as in NCCL
-  CHECK_NOTHROW(expect_error(ncclCommWindowDeregister(nullptr, nullptr), ncclInvalidArgument,
-                             "the communicator is null"));
-  CHECK_NOTHROW(expect_error(ncclCommWindowRegister(comms[0], nullptr, 64, &window, 0),
-                             ncclInvalidArgument, "buff is null"));
-  CHECK_NOTHROW(expect_error(ncclCommWindowRegister(comms[0], buffer.data(), 64, &window, 0x100),
-                             ncclInvalidArgument, "winFlags"));
+  expect_error(ncclCommWindowDeregister(nullptr, nullptr), ncclInvalidArgument,
+               "the communicator is null");
+  expect_error(ncclCommWindowRegister(comms[0], nullptr, 64, &window, 0), ncclInvalidArgument,
+               "buff is null");
+  expect_error(ncclCommWindowRegister(comms[0], buffer.data(), 64, &window, 0x100),
+               ncclInvalidArgument, "winFlags");
   destroy(comms);
 }
 
@@ -96,8 +94,8 @@ TEST_CASE("teams and properties") {
   CHECK(properties.nRanks == 3);
   CHECK(properties.cudaDev == 77);
   properties.magic = 0;
-  CHECK_NOTHROW(expect_error(ncclCommQueryProperties(comms[1], &properties), ncclInvalidArgument,
-                             "NCCL_COMM_PROPERTIES_INITIALIZER"));
+  expect_error(ncclCommQueryProperties(comms[1], &properties), ncclInvalidArgument,
+               "NCCL_COMM_PROPERTIES_INITIALIZER");
   destroy(comms);
 }
 
@@ -142,19 +140,18 @@ TEST_CASE("settings are read by NCCL's names") {
   std::array<char, 3> raw{};
   expect(ncclParamGet(handle, raw.data(), 3, &length));
   CHECK(std::string(raw.data()) == "14");
-  CHECK_NOTHROW(
-      expect_error(ncclParamGet(handle, raw.data(), 2, &length), ncclInvalidArgument, "3 bytes"));
+  expect_error(ncclParamGet(handle, raw.data(), 2, &length), ncclInvalidArgument, "3 bytes");
   ::setenv("NCCL_IB_TIMEOUT", "300", 1);
-  CHECK_NOTHROW(expect_error(ncclParamGetI8(handle, &small), ncclInvalidArgument, "\"300\""));
+  expect_error(ncclParamGetI8(handle, &small), ncclInvalidArgument, "\"300\"");
   ::setenv("NCCL_IB_TIMEOUT", "0x10", 1);
   expect(ncclParamGetI8(handle, &small));
   CHECK(small == 16);
   ::unsetenv("NCCL_IB_TIMEOUT");
   expect(ncclParamGetStr(handle, &text));
   CHECK(std::string(text) == "18");  // rondo's default
-  CHECK_NOTHROW(expect_error(ncclParamBind(&handle, "NCCL_PROTO"), ncclInvalidArgument,
-                             "does not honour the setting NCCL_PROTO"));
-  CHECK_NOTHROW(expect_error(ncclParamGetI8(nullptr, &small), ncclInvalidArgument, "handle"));
+  expect_error(ncclParamBind(&handle, "NCCL_PROTO"), ncclInvalidArgument,
+               "does not honour the setting NCCL_PROTO");
+  expect_error(ncclParamGetI8(nullptr, &small), ncclInvalidArgument, "handle");
   const char** keys = nullptr;
   int count = 0;
   expect(ncclParamGetAllParameterKeys(&keys, &count));

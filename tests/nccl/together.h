@@ -1,9 +1,11 @@
-// Ranks that one thread runs on devices: their buffers, groups and launches.
+// Ranks that one thread runs on devices: their buffers, groups and launches. What tests leave out in a
+// build without device kernels.
 #pragma once
 
 #include <memory>
 #include <set>
 
+#include "tests/catch.h"
 #include "tests/nccl/device.h"
 
 namespace rondo::test {
@@ -29,15 +31,6 @@ struct Rank {
 
 template <class T>
 using Ranks = std::vector<std::unique_ptr<Rank<T>>>;
-
-/// Devices by rank, reduced to those that there are.
-inline std::vector<int> placed(std::vector<int> device_of) {
-  int devices = 0;
-  expect_cuda(cuInit(0));
-  expect_cuda(cuDeviceGetCount(&devices));
-  for (int& device : device_of) device %= devices;
-  return device_of;
-}
 
 /// `device_of`: by rank.
 template <class T>
@@ -78,14 +71,63 @@ void finish(const Ranks<T>& ranks) {
   for (const auto& rank : ranks) rank->stream.finish();
 }
 
+/// The sums of all ranks' values.
+inline std::vector<int> sums_of_values(std::size_t count, int ranks) {
+  std::vector<int> sums(count);
+  for (std::size_t i = 0; i < count; ++i)
+    sums[i] = static_cast<int>(i % 7) * ranks + ranks * (ranks + 1) / 2;
+  return sums;
+}
+
+/// The ranks of a communicator, with inputs and outputs of `count` values.
+struct Together {
+  Together(const std::vector<ncclComm_t>& made, const std::vector<int>& device_of,
+           std::size_t elements)
+      : comms(made), ranks(make_ranks<int>(device_of, elements, elements)), count(elements) {}
+  Together(const std::vector<int>& device_of, std::size_t elements)
+      : Together(init_on(device_of), device_of, elements) {}
+
+  /// One rank's call, from its input to its output.
+  ncclResult_t reduce(std::size_t rank, ncclRedOp_t op = ncclSum) const {
+    const Rank<int>& mine = *ranks[rank];
+    return ncclAllReduce(mine.in.data(), mine.out.data(), count, ncclInt, op, comms[rank],
+                         mine.stream);
+  }
+  /// All ranks' calls in one group, whose end returns their errors, too.
+  ncclResult_t reduce_all(ncclRedOp_t op = ncclSum) const {
+    expect(ncclGroupStart());
+    for (std::size_t rank = 0; rank < ranks.size(); ++rank) reduce(rank, op);
+    return ncclGroupEnd();
+  }
+  void finish() const { test::finish(ranks); }
+  void expect_outputs(const std::vector<int>& wanted) const {
+    for (const auto& rank : ranks) expect_that(rank->out.get() == wanted, "every rank's output");
+  }
+  void expect_sums() const {
+    expect_outputs(sums_of_values(count, static_cast<int>(ranks.size())));
+  }
+
+  std::vector<ncclComm_t> comms;
+  Ranks<int> ranks;
+  std::size_t count;
+};
+
+/// Whether device kernels are in this build.
+inline constexpr bool has_kernels = RONDO_WITH_KERNELS != 0;
+
+/// For a case that is about kernels: says that it is left out, where there are none.
+inline bool lacks_kernels() {
+  if (!has_kernels) WARN("left out: this build has no device kernels");
+  return !has_kernels;
+}
+
 /// Counts kernels from when it is made. In a build without any, calls take another way instead.
 class Launches {
  public:
   /// Whether `number` kernels have run, or none in a build without kernels.
   bool are(int number) const {
-    const bool kernels = RONDO_WITH_KERNELS != 0;
     if (before_ < 0) return true;  // a real driver does not tell
-    return fake_launches() - before_ == (kernels ? number : 0);
+    return fake_launches() - before_ == (has_kernels ? number : 0);
   }
 
  private:
@@ -94,10 +136,6 @@ class Launches {
 
 inline int devices_in(const std::vector<int>& device_of) {
   return static_cast<int>(std::set<int>(device_of.begin(), device_of.end()).size());
-}
-
-inline int sum_at(std::size_t i, int ranks) {
-  return static_cast<int>(i % 7) * ranks + ranks * (ranks + 1) / 2;
 }
 
 }  // namespace rondo::test

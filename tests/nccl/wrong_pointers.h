@@ -5,7 +5,6 @@
 
 #include <array>
 
-#include "tests/nccl/extensions.h"
 #include "tests/nccl/members.h"
 
 namespace rondo::test {

@@ -24,51 +24,16 @@ bool waits(const Call& call, int ranks) {
          Form::finite;
 }
 
-/// A rank with two communicators of the same ranks.
-class Twice {
- public:
-  Twice(int rank, int ranks, ncclComm_t waiting, ncclComm_t finite)
-      : rank_(rank), ranks_(static_cast<std::size_t>(ranks)), waiting_(waiting), finite_(finite) {}
-
-  /// Makes the call on both, from equal inputs to outputs that begin `offset` bytes after an
-  /// aligned place. `in_place`: input and output are one buffer.
-  void check(const Call& call, std::size_t offset = 0, bool in_place = false) const {
-    const std::vector<unsigned char> one = run(call, waiting_, offset, in_place);
-    const std::vector<unsigned char> other = run(call, finite_, offset, in_place);
-    if (one == other) return;
-    const auto at = std::mismatch(one.begin(), one.end(), other.begin()).first - one.begin();
-    expect_that(false, to_string(call) + " root " + std::to_string(call.root) + ": byte " +
-                           std::to_string(at) + " of " + std::to_string(one.size()) + " on rank " +
-                           std::to_string(rank_));
-  }
-
- private:
-  std::vector<unsigned char> run(const Call& call, ncclComm_t comm, std::size_t offset,
-                                 bool in_place) const {
-    const DeviceStream stream;
-    const std::size_t bytes = ranks_ * call.count * size_of(call.type) + offset;
-    const Bytes in(small_numbers(bytes, rank_));
-    const Bytes out(std::vector<unsigned char>(bytes, 255));
-    const Bytes& to = in_place ? in : out;
-    expect(make_call(call, in.data() + offset, to.data() + offset, comm, stream));
-    stream.finish();
-    return to.get();
-  }
-
-  int rank_;
-  std::size_t ranks_;
-  ncclComm_t waiting_;
-  ncclComm_t finite_;
-};
-
-template <class Body>
-void with_both(int ranks, const Body& body) {
-  const std::vector<ncclComm_t> finite = init_on_own(ranks, "finite");
-  run_on_own(init_on_own(ranks), [&](int rank, ncclComm_t comm) {
-    body(Twice(rank, ranks, comm, finite[static_cast<std::size_t>(rank)]));
-  });
-  destroy(finite);
+/// Makes the calls of ranks with a device each, whose results show the order of additions. Returns how
+/// many kernels waited.
+int checked(int ranks, const std::vector<Case>& cases) {
+  const ResidentLaunches launches;
+  check_destroyed(init_on_own(ranks), cases, {.values = Values::order_shows});
+  return launches.number();
 }
+
+/// That number in a build without kernels.
+int with_kernels(int number) { return RONDO_WITH_KERNELS != 0 ? number : 0; }
 
 /// Counts on both sides of every limit. Eight ranks, whose threads crowd a host, have fewer.
 std::vector<std::size_t> counts_of(Collective collective, int ranks) {
@@ -82,66 +47,50 @@ std::vector<std::size_t> counts_of(Collective collective, int ranks) {
   return counts;
 }
 
-TEST_CASE("every collective has the finite form's result on both sides of every limit") {
+TEST_CASE("every collective is right on both sides of every limit, in place too") {
   const int ranks = GENERATE(from_range(cells<int>({2, 3, 4, 8}, {3})));
-  std::vector<Call> calls;
+  std::vector<Case> cases;
   int wanted = 0;
   for (const Case& each : every_collective(0, ranks - 1, DataType::float32)) {
-    if (each.in_place) continue;
     for (const std::size_t count : counts_of(each.call.collective, ranks)) {
-      calls.push_back(each.call);
-      calls.back().count = count;
-      wanted += waits(calls.back(), ranks) ? ranks : 0;
+      cases.push_back(each);
+      cases.back().call.count = count;
+      wanted += waits(cases.back().call, ranks) ? ranks : 0;
     }
   }
-  const ResidentLaunches launches;
-  with_both(ranks, [&](const Twice& rank) {
-    for (const Call& call : calls) rank.check(call);
-  });
-  CHECK(launches.are(wanted));
-  CHECK(wanted > static_cast<int>(calls.size()));
+  CHECK(checked(ranks, cases) == with_kernels(wanted));
+  CHECK(wanted > static_cast<int>(cases.size()));
 }
 
-TEST_CASE("every type and operator of NCCL's, averages too, has the finite form's bits") {
-  with_both(3, [](const Twice& rank) {
-    for (const NcclType& type : nccl_types) {
-      for (const auto& op : reduce_operators) {
-        if (op.bitwise || !takes(type.type, op.op)) continue;
-        if (looks_for_races && type.type != DataType::float32) continue;
-        for (const std::size_t count :
-             {std::size_t{999}, std::size_t{70'001} / size_of(type.type)}) {
-          for (const Collective collective :
-               {Collective::all_reduce, Collective::reduce_scatter, Collective::reduce})
-            rank.check({.count = count,
-                        .collective = collective,
-                        .type = type.type,
-                        .op = op.op,
-                        .root = 1});
-        }
+TEST_CASE("every type and operator of NCCL's has the bits of rank order") {
+  std::vector<Case> cases;
+  for (const NcclType& type : nccl_types) {
+    for (const ReduceOperator op : operators_of(type.type)) {
+      if (looks_for_races && type.type != DataType::float32) continue;
+      if (op == ReduceOperator::avg && is_float(type.type)) continue;  // numbers_test.cc has them
+      for (const std::size_t count : {std::size_t{999}, std::size_t{70'001} / size_of(type.type)}) {
+        for (const Collective collective :
+             {Collective::all_reduce, Collective::reduce_scatter, Collective::reduce})
+          cases.push_back({.call = {.count = count,
+                                    .collective = collective,
+                                    .type = type.type,
+                                    .op = op,
+                                    .root = collective == Collective::reduce ? 1 : 0}});
       }
     }
-  });
+  }
+  checked(3, cases);
 }
 
-TEST_CASE("calls in place, and buffers that are not aligned to their elements") {
-  const ResidentLaunches launches;
-  with_both(2, [](const Twice& rank) {
-    for (const std::size_t count : {std::size_t{10}, std::size_t{5000}, std::size_t{15'000}}) {
-      for (const Collective collective : {Collective::all_reduce, Collective::broadcast})
-        rank.check({.count = count, .collective = collective, .type = DataType::int32}, 0, true);
-      for (const Collective collective :
-           {Collective::all_gather, Collective::broadcast, Collective::all_to_all,
-            Collective::scatter, Collective::gather})
-        rank.check({.count = count, .collective = collective, .type = DataType::int64}, 3);
+TEST_CASE("buffers that are not aligned to their elements") {
+  std::vector<Case> cases;
+  for (const std::size_t count : {std::size_t{10}, std::size_t{5000}, std::size_t{15'000}}) {
+    for (Case& each : only(false, every_collective(count, 0, DataType::int64))) {
+      each.offset = 3;
+      cases.push_back(each);
     }
-  });
-  CHECK(launches.are(2 * 3 * 7));
-}
-
-TEST_CASE("every collective against the oracle, in place too") {
-  const int ranks = GENERATE(from_range(cells<int>({2, 4}, {4})));
-  for (const std::size_t count : {std::size_t{7}, std::size_t{9000}})
-    check_destroyed(init_on_own(ranks), every_collective(count, ranks - 1));
+  }
+  CHECK(checked(2, cases) == with_kernels(2 * static_cast<int>(cases.size())));
 }
 
 TEST_CASE("scaled contributions to calls that wait, with the scalar on the host or the device") {
@@ -157,10 +106,10 @@ TEST_CASE("calls that wait and finite calls keep their order, whatever their str
     const DeviceBuffer<int> values(300'000, 1);
     StreamGate gate(first);
     for (int round = 0; round < 3; ++round) {
-      expect(ncclAllReduce(values.data(), values.data(), 300'000, ncclInt, ncclSum, comm, first));
-      expect(ncclAllReduce(values.data(), values.data(), 10, ncclInt, ncclSum, comm, second));
+      expect(all_reduce(values, 300'000, comm, first));
+      expect(all_reduce(values, 10, comm, second));
     }
-    expect_that(values.get() == std::vector<int>(300'000, 1), "nothing before the gate opens");
+    expect_that(values.is_all(1), "nothing before the gate opens");
     gate.open();
     second.finish();
     std::vector<int> wanted(300'000, 27);
@@ -178,9 +127,9 @@ TEST_CASE("calls on windows are kernels that wait up to 256 KiB for each block, 
     const DeviceBuffer<int> memory(count, rank + 1);
     const DeviceStream stream;
     const Window window(comm, memory, count);
-    expect(ncclAllReduce(memory.data(), memory.data(), count, ncclInt, ncclSum, comm, stream));
+    expect(all_reduce(memory, count, comm, stream));
     stream.finish();
-    expect_that(memory.get() == std::vector<int>(count, 3), "the sum");
+    expect_that(memory.is_all(3), "the sum");
   });
   CHECK(launches.are(kernels));
 }
@@ -198,8 +147,7 @@ int waiting_calls(const std::vector<ncclComm_t>& comms) {
     cuCtxSetCurrent(device_context(rank));
     const DeviceStream stream;
     const DeviceBuffer<int> one(1, 1);
-    expect(ncclAllReduce(one.data(), one.data(), 1, ncclInt, ncclSum,
-                         comms[static_cast<std::size_t>(rank)], stream));
+    expect(all_reduce(one, 1, comms[static_cast<std::size_t>(rank)], stream));
     stream.finish();
     expect_that(one.get() == std::vector<int>{static_cast<int>(comms.size())}, "the sum");
   });
@@ -211,13 +159,13 @@ TEST_CASE("communicators beyond what a device runs at once are finite on all ran
   std::vector<std::vector<ncclComm_t>> all;
   for (int i = 0; i < 6; ++i) all.push_back(init_on_own(2));  // 48 of 96 blocks may wait
   const std::vector<ncclComm_t> beyond = init_on_own(2);
-  for (const auto& comms : all) CHECK(waiting_calls(comms) == (RONDO_WITH_KERNELS != 0 ? 2 : 0));
+  for (const auto& comms : all) CHECK(waiting_calls(comms) == with_kernels(2));
   CHECK(waiting_calls(beyond) == 0);
   for (const auto& comms : all) destroy(comms);
   destroy(beyond);
   while (fake_blocks() > 0) std::this_thread::yield();  // their threads give all back
   const std::vector<ncclComm_t> again = init_on_own(2);
-  CHECK(waiting_calls(again) == (RONDO_WITH_KERNELS != 0 ? 2 : 0));
+  CHECK(waiting_calls(again) == with_kernels(2));
   destroy(again);
 }
 
@@ -226,7 +174,7 @@ TEST_CASE("ranks of one process on one device never wait in kernels") {
   with_devices(2, [](int, ncclComm_t comm) {
     const DeviceStream stream;
     const DeviceBuffer<int> one(1, 1);
-    expect(ncclAllReduce(one.data(), one.data(), 1, ncclInt, ncclSum, comm, stream));
+    expect(all_reduce(one, 1, comm, stream));
     stream.finish();
   });
   CHECK(launches.are(0));
@@ -238,23 +186,19 @@ TEST_CASE("a rank of eight takes at most 64 MB of device memory") {
   expect(ncclCommMemStats(comms[0], ncclStatGpuMemTotal, &taken));
   CHECK(taken <= std::uint64_t{64} << 20);
   CHECK((taken > std::uint64_t{16} << 20) == (RONDO_WITH_KERNELS != 0));
-  CHECK(waiting_calls(comms) == (RONDO_WITH_KERNELS != 0 ? 8 : 0));
+  CHECK(waiting_calls(comms) == with_kernels(8));
   destroy(comms);
 }
 
 TEST_CASE("blocks of 32 threads, as many as a warp has, give the same bits") {
-  fake_block_threads(32);
-  const ResidentLaunches launches;
-  with_both(2, [](const Twice& twice) {
-    for (const std::size_t count : {std::size_t{1}, std::size_t{33}, std::size_t{5000}}) {
-      twice.check(
-          {.count = count, .collective = Collective::all_reduce, .type = DataType::float32});
-      twice.check({.count = count, .collective = Collective::all_gather, .type = DataType::int32});
-    }
-  });
-  fake_block_threads(2);
-  CHECK(launches.are(2 * 6));
-  CHECK(fake_races() == 0);
+  const WhileHere threads(fake_block_threads, 32U, 2U);
+  std::vector<Case> cases;
+  for (const std::size_t count : {std::size_t{1}, std::size_t{33}, std::size_t{5000}}) {
+    for (const Collective collective : {Collective::all_reduce, Collective::all_gather})
+      cases.push_back(
+          {.call = {.count = count, .collective = collective, .type = DataType::float32}});
+  }
+  CHECK(checked(2, cases) == with_kernels(2 * 6));
 }
 
 }  // namespace

@@ -3,7 +3,7 @@
 #include "core/direct_device/device_calls.h"
 #include "core/resident/executor.h"
 #include "tests/catch.h"
-#include "tests/resident/log.h"
+#include "tests/nccl/log.h"
 #include "tests/resident/ranks.h"
 
 namespace rondo::test {
@@ -15,8 +15,7 @@ TEST_CASE("ranks that disagree about a call that waits are told so") {
     const DeviceStream stream;
     const DeviceBuffer<int> buffer(more, 1);
     const std::size_t mine = rank == 0 ? 10 : more;
-    const ncclResult_t at_once =
-        ncclAllReduce(buffer.data(), buffer.data(), mine, ncclInt, ncclSum, comm, stream);
+    const ncclResult_t at_once = all_reduce(buffer, mine, comm, stream);
     expect_failing(at_once, stream, comm, ncclInvalidUsage);
     expect_last_error(comm, "all_reduce");
   });
@@ -28,13 +27,9 @@ TEST_CASE("abort from another thread ends a kernel that waits") {
   cuCtxSetCurrent(device_context(0));
   const DeviceStream stream;
   const DeviceBuffer<int> one(1000, 1);
-  expect(moves ? ncclBroadcast(one.data(), one.data(), 1000, ncclInt, 1, comms[0], stream)
-               : ncclAllReduce(one.data(), one.data(), 1000, ncclInt, ncclSum, comms[0], stream));
-  std::thread aborts([&] { expect(ncclCommAbort(comms[0])); });
-  stream.finish();  // rank 1 never comes
-  aborts.join();
-  CHECK(failure_of(comms[1]) == ncclRemoteError);
-  expect(ncclCommAbort(comms[1]));
+  expect(moves ? broadcast(one, 1000, 1, comms[0], stream)
+               : all_reduce(one, 1000, comms[0], stream));
+  abort_beside(comms, stream);
 }
 
 TEST_CASE("the log says what a kernel waited for when it was ended") {
@@ -44,11 +39,11 @@ TEST_CASE("the log says what a kernel waited for when it was ended") {
   cuCtxSetCurrent(device_context(0));
   const DeviceStream stream;
   const DeviceBuffer<int> one(1, 1);
-  expect(ncclAllReduce(one.data(), one.data(), 1, ncclInt, ncclSum, comms[0], stream));
+  expect(all_reduce(one, 1, comms[0], stream));
   expect(ncclCommRevoke(comms[0], NCCL_REVOKE_DEFAULT));
   stream.finish();
   log.wait_for("its kernel waited for rank 1 to send message 0 of stripe 0");
-  for (const ncclComm_t comm : comms) expect(ncclCommAbort(comm));
+  abort_all(comms);
   destroy(init_all(1));  // the log goes to standard error again
 }
 
@@ -58,19 +53,18 @@ TEST_CASE("a rank that never comes is a timeout on all others") {
   cuCtxSetCurrent(device_context(0));
   const DeviceStream stream;
   const DeviceBuffer<int> one(1, 1);
-  expect(ncclAllReduce(one.data(), one.data(), 1, ncclInt, ncclSum, comms[0], stream));
+  expect(all_reduce(one, 1, comms[0], stream));
   stream.finish();
   CHECK(failure_of(comms[0]) != ncclSuccess);
   CHECK_THAT(ncclGetLastError(comms[0]), Catch::Contains("rank 1"));
-  for (const ncclComm_t comm : comms) expect(ncclCommAbort(comm));
+  abort_all(comms);
 }
 
 TEST_CASE("the driver's refusal of a kernel ends the communicator on all ranks") {
   if (RONDO_WITH_KERNELS == 0) return;
   const std::vector<ncclComm_t> comms = init_on_own(2);
   const auto call = [&](int rank, const DeviceBuffer<int>& one, const DeviceStream& stream) {
-    return ncclAllReduce(one.data(), one.data(), 1, ncclInt, ncclSum,
-                         comms[static_cast<std::size_t>(rank)], stream);
+    return all_reduce(one, 1, comms[static_cast<std::size_t>(rank)], stream);
   };
   cuCtxSetCurrent(device_context(0));
   const DeviceStream first;
@@ -81,23 +75,18 @@ TEST_CASE("the driver's refusal of a kernel ends the communicator on all ranks")
   expect(call(1, two, second));
   cuCtxSetCurrent(device_context(0));
   fake_fail_next("cuLaunchKernel", 700);
-  CHECK_NOTHROW(expect_error(call(0, one, first), ncclUnhandledCudaError, "700"));
+  expect_error(call(0, one, first), ncclUnhandledCudaError, "700");
   first.finish();
   second.finish();
   CHECK(failure_of(comms[0]) == ncclUnhandledCudaError);
   CHECK(failure_of(comms[1]) != ncclSuccess);
-  for (const ncclComm_t comm : comms) expect(ncclCommAbort(comm));
+  abort_all(comms);
 }
 
 /// What is logged while communicators are made.
 std::string log_of_making(const std::vector<int>& devices, const std::string& executor) {
-  const Log log;
-  log.record([&] {
-    const Setting setting("RONDO_DEVICE_EXECUTOR", executor);
-    destroy(init_each_on(devices));
-  });
-  destroy(init_all(1));  // the log goes to standard error again
-  return log.text();
+  const Setting setting("RONDO_DEVICE_EXECUTOR", executor);
+  return logged_while([&] { destroy(init_each_on(devices)); });
 }
 
 TEST_CASE("the log says whether kernels wait, and why they cannot where that is asked for") {
@@ -126,7 +115,7 @@ TEST_CASE("no rank's kernels wait where one rank cannot prepare their memory") {
   run_on_own(init_on_own(2), [](int, ncclComm_t comm) {
     const DeviceStream stream;
     const DeviceBuffer<int> one(1, 1);
-    expect(ncclAllReduce(one.data(), one.data(), 1, ncclInt, ncclSum, comm, stream));
+    expect(all_reduce(one, 1, comm, stream));
     stream.finish();
     expect_that(one.get() == std::vector<int>{2}, "the sum");
   });
@@ -182,7 +171,7 @@ TEST_CASE("device memory of communicators that wait is given back") {
       const DeviceStream stream;
       const DeviceBuffer<int> one(1, 1);
       const ncclComm_t comm = comms[static_cast<std::size_t>(rank)];
-      expect(ncclAllReduce(one.data(), one.data(), 1, ncclInt, ncclSum, comm, stream));
+      expect(all_reduce(one, 1, comm, stream));
       stream.finish();
     });
     for (const ncclComm_t comm : comms) expect(abort ? ncclCommAbort(comm) : ncclCommDestroy(comm));

@@ -14,15 +14,15 @@ TEST_CASE("captured calls that wait are replayed, with other calls between the r
     const DeviceBuffer<int> out(3 * count, 0);
     const DeviceBuffer<int> other(5, 1);
     const CapturedGraph graph(stream, [&] {
-      expect(ncclAllReduce(in.data(), in.data(), count, ncclInt, ncclSum, comm, stream));
+      expect(all_reduce(in, count, comm, stream));
       expect(ncclAllGather(in.data(), out.data(), count, ncclInt, comm, stream));
     });
     for (int round = 1; round < 4; ++round) {
       in.set(std::vector<int>(count, round * (rank + 1)));
       graph.launch(stream);
       stream.finish();
-      expect_that(out.get() == std::vector<int>(3 * count, round * 6), "this round's sums");
-      expect(ncclAllReduce(other.data(), other.data(), 5, ncclInt, ncclMax, comm, stream));
+      expect_that(out.is_all(round * 6), "this round's sums");
+      expect(all_reduce(other, 5, comm, stream, ncclMax));
     }
     stream.finish();
   });
@@ -35,9 +35,7 @@ TEST_CASE("a graph of a call that waits ends when it is launched after its commu
   {
     const DeviceStream stream;
     const DeviceBuffer<int> one(1, 1);
-    replay_behind_the_end(comms, stream, [&] {
-      expect(ncclAllReduce(one.data(), one.data(), 1, ncclInt, ncclSum, comms[0], stream));
-    });
+    replay_behind_the_end(comms, stream, [&] { expect(all_reduce(one, 1, comms[0], stream)); });
   }
   while (fake_blocks() > 0) std::this_thread::yield();
 }
@@ -48,8 +46,8 @@ TEST_CASE("revoking a communicator releases its graph that waits") {
   const DeviceStream stream;
   const DeviceBuffer<int> one(1, 1);
   revoke_under_replays(comms, stream, [&] {
-    expect(ncclAllReduce(one.data(), one.data(), 1, ncclInt, ncclSum, comms[0], stream));
-    expect(ncclBroadcast(one.data(), one.data(), 1, ncclInt, 1, comms[0], stream));
+    expect(all_reduce(one, 1, comms[0], stream));
+    expect(broadcast(one, 1, 1, comms[0], stream));
   });
 }
 

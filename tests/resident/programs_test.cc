@@ -127,19 +127,6 @@ TEST_CASE("every collective's program equals the reference, whatever its size an
                .op = ReduceOperator::max});
 }
 
-TEST_CASE("programs of every type and operator") {
-  Group group(3);
-  for (const auto& type : data_types) {
-    for (const auto& op : reduce_operators) {
-      if (op.op == ReduceOperator::avg || !applies_to(op.op, type.type)) continue;
-      for (const Collective collective : reduced)
-        group.check({.count = 3001, .collective = collective, .type = type.type, .op = op.op});
-    }
-    for (const Collective collective : moved)
-      group.check({.count = 301, .collective = collective, .type = type.type});
-  }
-}
-
 TEST_CASE("a call takes the algorithm that is asked for, at every size") {
   const int ranks = GENERATE(from_range(test::cells<int>({2, 3, 5}, {3})));
   for (const Algorithm& row : algorithms()) {

@@ -43,13 +43,4 @@ class ResidentLaunches {
   int before_ = fake_resident_launches();
 };
 
-/// Small non-negative numbers in any type: no byte makes a NaN or an overflow.
-inline std::vector<unsigned char> small_numbers(std::size_t bytes, int rank) {
-  std::vector<unsigned char> made(bytes);
-  for (std::size_t i = 0; i < bytes; ++i)
-    made[i] =
-        static_cast<unsigned char>((i * 5 + i / 97 + static_cast<std::size_t>(rank) * 7) % 48);
-  return made;
-}
-
 }  // namespace rondo::test

@@ -10,8 +10,8 @@ from steps.processes import script
 CHECKS = {"memcheck": ["--tool", "memcheck", "--report-api-errors", "no", "--error-exitcode", "9"],
           "racecheck": ["--tool", "racecheck", "--error-exitcode", "9"]}
 # Tests of gpu_nccl: both ways between devices, messages, windows, a graph, and one thread's group.
-TESTS = ("collectives that only move data go from device to device*,messages go from device to device "
-         "round a ring*,a captured all-reduce is replayed from device to device,one thread's reductions*,"
+TESTS = ("collectives go from device to device*,messages go from device to device round a ring*,"
+         "captured calls between devices are replayed*,one thread's reductions*,"
          "two windows in one allocation*")
 # Racecheck looks at memory that a block's threads share, which only kernels with barriers have.
 # Kernels that wait for those of other launches are not here: a tool need not let them run side by side.

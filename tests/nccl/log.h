@@ -9,6 +9,7 @@
 #include <string>
 #include <thread>
 
+#include "tests/nccl/members.h"
 #include "tests/support/setting.h"
 
 namespace rondo::test {
@@ -44,11 +45,19 @@ class Log {
   static std::filesystem::path fresh_path() {
     static int number = 0;
     return std::filesystem::temp_directory_path() /
-           ("rondo-resident-" + std::to_string(::getpid()) + "-" + std::to_string(++number) +
-            ".log");
+           ("rondo-test-" + std::to_string(::getpid()) + "-" + std::to_string(++number) + ".log");
   }
 
   std::filesystem::path path_ = fresh_path();
 };
+
+/// What communicators write to the log that `body` makes and destroys.
+template <class Body>
+std::string logged_while(Body body) {
+  const Log log;
+  log.record(body);
+  destroy(init_all(1));  // which logs as the environment says again
+  return log.text();
+}
 
 }  // namespace rondo::test
