@@ -102,7 +102,7 @@ void check_premultiplied(int rank, ncclComm_t comm, NcclType type,
         "PreMulSum's ncclReduceScatter");
     expect_that(input == mine, "the input, untouched");
     expect(ncclRedOpDestroy(op, comm));
-    expect_error(ncclRedOpDestroy(op, comm), ncclInvalidArgument, "was not made for this");
+    refused(ncclRedOpDestroy(op, comm), "was not made for this");
   });
 }
 
@@ -125,8 +125,8 @@ TEST_CASE("a call's settings are checked before it is made") {
     expect_error(ncclAllReduceConfig(&value, &value, 1, ncclFloat, ncclSum, comm, nullptr, &config),
                  ncclInvalidUsage, "RING_LL");
     config.magic = 0;
-    expect_error(ncclBroadcastConfig(&value, &value, 1, ncclFloat, 0, comm, nullptr, &config),
-                 ncclInvalidArgument, "NCCL_COLLCONFIG_INITIALIZER");
+    refused(ncclBroadcastConfig(&value, &value, 1, ncclFloat, 0, comm, nullptr, &config),
+            "NCCL_COLLCONFIG_INITIALIZER");
   });
 }
 

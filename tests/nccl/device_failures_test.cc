@@ -113,8 +113,7 @@ TEST_CASE("a call that may not follow the one before lets that one come to its e
 }
 
 TEST_CASE("a refusal before the call has begun leaves the communicator as it was", "[fake]") {
-  cuCtxSetCurrent(device_context(0));
-  const std::vector<ncclComm_t> comms = init_all(1);
+  const std::vector<ncclComm_t> comms = init_on_device(1);
   const DeviceStream stream;
   const DeviceBuffer<int> buffer(100, 1);
   const auto call = [&](cudaStream_t in) { return all_reduce(buffer, 100, comms[0], in); };

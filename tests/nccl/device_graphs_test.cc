@@ -72,8 +72,7 @@ TEST_CASE("host buffers in a captured stream are read and written at each replay
 }
 
 TEST_CASE("graphs are destroyed as soon as they have run") {
-  cuCtxSetCurrent(device_context(0));
-  const std::vector<ncclComm_t> comms = init_all(1);
+  const std::vector<ncclComm_t> comms = init_on_device(1);
   const DeviceStream stream;
   const DeviceBuffer<int> buffer(1000, 1);
   for (int round = 0; round < 200; ++round) {

@@ -18,8 +18,7 @@ void begin_anew(int other) {
 /// FAKE_MEMORY_OPERATIONS says.
 std::vector<std::string> texts_of_two(const char* operations) {
   begin_anew(0);
-  ncclUniqueId id{};
-  expect(ncclGetUniqueId(&id));
+  ncclUniqueId id = new_id();
   std::vector<std::string> texts(2);
   const Setting setting("FAKE_MEMORY_OPERATIONS", operations);
   on_all_ranks(2, [&](int rank) {

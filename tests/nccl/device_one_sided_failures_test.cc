@@ -17,28 +17,25 @@ TEST_CASE("wrong arguments of one-sided calls on GPU memory are refused, and not
     const Bytes other_memory(100);
     std::vector<unsigned char> host(100);
     const Window window(comm, memory, 100);
-    const auto refuses = [](ncclResult_t result, const std::string& part) {
-      expect_error(result, ncclInvalidArgument, part);
-    };
     ncclWindow_t plain = nullptr;
     expect(ncclCommWindowRegister(comm, memory.data(), 100, &plain, NCCL_WIN_DEFAULT));
-    refuses(put(sent.data(), 1, 0, plain, 0, 0, comm, stream), "not symmetric");
-    refuses(put(sent.data(), 1, 0, nullptr, 0, 0, comm, stream), "no such window");
-    refuses(put(sent.data(), 101, 0, window, 0, 0, comm, stream), "101 bytes at offset 0");
-    refuses(put(sent.data(), 1, 0, window, 100, 0, comm, stream), "1 bytes at offset 100");
-    refuses(put(sent.data(), 2, 0, window, ~0UL, 0, comm, stream), "2 bytes at offset");
-    refuses(put(sent.data(), 1000, 0, window, 0, 0, comm, stream), "the last of its 1000 bytes");
-    refuses(put(host.data(), 1, 0, window, 0, 0, comm, stream), "buffer is in the host's memory");
-    refuses(put(nullptr, 1, 0, window, 0, 0, comm, stream), "buffer is null");
-    refuses(put(sent.data(), 1, 2, window, 0, 0, comm, stream), "peer 2 is not a rank");
-    refuses(put(sent.data(), 1, 0, window, 0, 32, comm, stream), "no signal 32 in context 0");
-    refuses(give(-1, 0, 0, comm, stream), "peer -1 is not a rank");
-    refuses(give(0, -1, 0, comm, stream), "no signal -1 in context 0");
-    refuses(give(0, 0, 8, comm, stream), "no signal 0 in context 8");
-    refuses(ncclSignal(0, 0, 0, 1, comm, stream), "flags is 1");
-    refuses(wait_for(2, 1, 0, 0, comm, stream), "peer 2 is not a rank");
-    refuses(wait_for(0, -1, 0, 0, comm, stream), "opCnt is -1");
-    refuses(ncclWaitSignal(1, nullptr, comm, stream), "signalDescs is null");
+    refused(put(sent.data(), 1, 0, plain, 0, 0, comm, stream), "not symmetric");
+    refused(put(sent.data(), 1, 0, nullptr, 0, 0, comm, stream), "no such window");
+    refused(put(sent.data(), 101, 0, window, 0, 0, comm, stream), "101 bytes at offset 0");
+    refused(put(sent.data(), 1, 0, window, 100, 0, comm, stream), "1 bytes at offset 100");
+    refused(put(sent.data(), 2, 0, window, ~0UL, 0, comm, stream), "2 bytes at offset");
+    refused(put(sent.data(), 1000, 0, window, 0, 0, comm, stream), "the last of its 1000 bytes");
+    refused(put(host.data(), 1, 0, window, 0, 0, comm, stream), "buffer is in the host's memory");
+    refused(put(nullptr, 1, 0, window, 0, 0, comm, stream), "buffer is null");
+    refused(put(sent.data(), 1, 2, window, 0, 0, comm, stream), "peer 2 is not a rank");
+    refused(put(sent.data(), 1, 0, window, 0, 32, comm, stream), "no signal 32 in context 0");
+    refused(give(-1, 0, 0, comm, stream), "peer -1 is not a rank");
+    refused(give(0, -1, 0, comm, stream), "no signal -1 in context 0");
+    refused(give(0, 0, 8, comm, stream), "no signal 0 in context 8");
+    refused(ncclSignal(0, 0, 0, 1, comm, stream), "flags is 1");
+    refused(wait_for(2, 1, 0, 0, comm, stream), "peer 2 is not a rank");
+    refused(wait_for(0, -1, 0, 0, comm, stream), "opCnt is -1");
+    refused(ncclWaitSignal(1, nullptr, comm, stream), "signalDescs is null");
     {
       const Window second(comm, other_memory, 100);
       const ncclComm_t others = [&] {
@@ -46,7 +43,7 @@ TEST_CASE("wrong arguments of one-sided calls on GPU memory are refused, and not
         expect(ncclCommSplit(comm, 0, rank, &made, nullptr));
         return made;
       }();
-      refuses(put(sent.data(), 1, 0, second, 0, 0, others, stream), "no such window");
+      refused(put(sent.data(), 1, 0, second, 0, 0, others, stream), "no such window");
       expect(ncclCommDestroy(others));
     }
     expect(put(sent.data(), 1, 1 - rank, window, 99, 0, comm, stream));
@@ -81,8 +78,8 @@ TEST_CASE("puts into a window that peers cannot reach are refused on every rank"
     std::vector<unsigned char> host(100);
     void* const mine = rank == 0 ? static_cast<void*>(host.data()) : memory.data();
     const Window window(comm, mine, 100);
-    expect_error(put(memory.data(), 1, 1 - rank, window, 0, 0, comm, stream), ncclInvalidArgument,
-                 "peers cannot reach the memory of this window");
+    refused(put(memory.data(), 1, 1 - rank, window, 0, 0, comm, stream),
+            "peers cannot reach the memory of this window");
   });
 }
 
@@ -99,7 +96,7 @@ TEST_CASE(
     for (const ncclResult_t result :
          {put(memory.data(), 1, peer, window, 0, 0, comm, stream), give(peer, 0, 0, comm, stream),
           wait_for(peer, 1, 0, 0, comm, stream)})
-      expect_error(result, ncclInvalidArgument, why);
+      refused(result, why);
   });
 }
 
@@ -171,7 +168,7 @@ TEST_CASE("more signals than counters tell apart are refused") {
   const std::vector<ncclComm_t> comms = init_on_device(2);
   const DeviceStream stream;
   expect(wait_for(1, INT_MAX, 0, 0, comms[0], stream));
-  expect_error(wait_for(1, 1, 0, 0, comms[0], stream), ncclInvalidArgument, "2^31 signals 0");
+  refused(wait_for(1, 1, 0, 0, comms[0], stream), "2^31 signals 0");
   stream.finish();
   abort_all(comms);
 }

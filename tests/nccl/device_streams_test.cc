@@ -139,8 +139,7 @@ TEST_CASE("a call that waits for room in a queue is told of the communicator's e
 }
 
 TEST_CASE("a first group may be captured, as all that it needs is there already", "[fake]") {
-  cuCtxSetCurrent(device_context(0));
-  const std::vector<ncclComm_t> comms = init_all(1);
+  const std::vector<ncclComm_t> comms = init_on_device(1);
   const DeviceStream stream;
   const DeviceBuffer<int> buffer(std::vector<int>{1, 2, 3});
   const int pinned = fake_pinned_blocks();
@@ -237,8 +236,7 @@ TEST_CASE("an empty call does not wait for its stream") {
 }
 
 TEST_CASE("calls on the host go on while another stream is captured") {
-  cuCtxSetCurrent(device_context(0));
-  const std::vector<ncclComm_t> comms = init_all(1);
+  const std::vector<ncclComm_t> comms = init_on_device(1);
   const DeviceStream captured;
   const DeviceStream stream;
   const DeviceBuffer<int> buffer(10, 1);
@@ -258,8 +256,7 @@ TEST_CASE("a context that breaks in the middle of a call, or before it, ends the
   const cuda::Context breaks = device_context(in_the_middle ? 2 : 3);
   const Setting through_host("NCCL_P2P_DISABLE", "1");
   std::vector<ncclComm_t> comms(2);
-  ncclUniqueId id{};
-  expect(ncclGetUniqueId(&id));
+  ncclUniqueId id = new_id();
   expect(ncclGroupStart());
   for (const int rank : {0, 1}) {
     cuCtxSetCurrent(rank == 0 ? breaks : device_context(0));

@@ -42,10 +42,9 @@ TEST_CASE("a buffer that ends before the call's last byte is refused") {
     const GuardedPage guarded;
     const std::size_t fitting = GuardedPage::bytes / sizeof(int);
     std::iota(guarded.data(), guarded.guard(), 0);
-    expect_error(all_reduce(guarded, fitting + 1, comm, nullptr), ncclInvalidArgument,
-                 "the input begins in memory of the host at ");
-    expect_error(all_reduce(guarded, fitting + 1, comm, nullptr), ncclInvalidArgument,
-                 "but the last of its 4100 bytes, at ");
+    refused(all_reduce(guarded, fitting + 1, comm, nullptr),
+            "the input begins in memory of the host at ");
+    refused(all_reduce(guarded, fitting + 1, comm, nullptr), "but the last of its 4100 bytes, at ");
     expect(all_reduce(guarded, fitting, comm, nullptr));
     expect_that(guarded.data()[fitting - 1] == 2 * static_cast<int>(fitting - 1), "the sum");
     expect_to_work(rank, comm);

@@ -38,6 +38,17 @@ inline void expect_error(ncclResult_t result, ncclResult_t wanted, const std::st
     throw std::runtime_error("\"" + part + "\" is not in: " + words);
 }
 
+/// The same for what a program may not pass.
+inline void refused(ncclResult_t result, const std::string& part) {
+  expect_error(result, ncclInvalidArgument, part);
+}
+
+inline ncclUniqueId new_id() {
+  ncclUniqueId id{};
+  expect(ncclGetUniqueId(&id));
+  return id;
+}
+
 inline std::vector<ncclComm_t> init_all(int ranks) {
   std::vector<ncclComm_t> comms(static_cast<std::size_t>(ranks));
   expect(ncclCommInitAll(comms.data(), ranks, nullptr));
@@ -108,8 +119,7 @@ inline void expect_last_error(ncclComm_t comm, const std::string& part) {
 /// Runs body(rank, id) on a thread for each rank, to make communicators with.
 template <class Body>
 void with_unique_id(int ranks, Body&& body) {
-  ncclUniqueId id;
-  expect(ncclGetUniqueId(&id));
+  const ncclUniqueId id = new_id();
   on_all_ranks(ranks, [&](int rank) { body(rank, id); });
 }
 
@@ -134,8 +144,7 @@ inline ncclResult_t settled(ncclComm_t comm) {
 
 /// Communicators that do not block, when all are made.
 inline std::vector<ncclComm_t> init_without_blocking(int ranks) {
-  ncclUniqueId id{};
-  expect(ncclGetUniqueId(&id));
+  const ncclUniqueId id = new_id();
   ncclConfig_t config = without_blocking();
   std::vector<ncclComm_t> comms(static_cast<std::size_t>(ranks));
   for (int rank = 0; rank < ranks; ++rank) {

@@ -62,12 +62,6 @@ void warm_up() {
   expect_cuda(cuStreamSynchronize(nullptr));
 }
 
-ncclUniqueId fresh_id() {
-  ncclUniqueId id;
-  expect(ncclGetUniqueId(&id));
-  return id;
-}
-
 ncclResult_t init_in_group(Comms& comms, ncclConfig_t config) {
   ncclUniqueId id;
   if (const ncclResult_t result = ncclGetUniqueId(&id)) return result;
@@ -155,7 +149,7 @@ TEST_CASE("whichever start of a thread fails, making communicators comes to an e
 
 TEST_CASE("a group in which a rank cannot begin makes no communicator") {
   warm_up();
-  const ncclUniqueId id = fresh_id();
+  const ncclUniqueId id = new_id();
   const int number = GENERATE(0, 1, 2);
   Comms comms(3);
   expect(ncclGroupStart());
@@ -170,7 +164,7 @@ TEST_CASE("a group in which a rank cannot begin makes no communicator") {
 
 TEST_CASE("a non-blocking communicator that cannot begin leaves no handle") {
   warm_up();
-  const ncclUniqueId id = fresh_id();
+  const ncclUniqueId id = new_id();
   ncclConfig_t config = without_blocking();
   ncclComm_t comm = NCCL_COMM_NULL;
   {
@@ -179,7 +173,7 @@ TEST_CASE("a non-blocking communicator that cannot begin leaves no handle") {
                  "no thread could be started");
   }
   CHECK(comm == NCCL_COMM_NULL);
-  const ncclResult_t made = ncclCommInitRankConfig(&comm, 1, fresh_id(), 0, &config);
+  const ncclResult_t made = ncclCommInitRankConfig(&comm, 1, new_id(), 0, &config);
   CHECK(made == ncclInProgress);
   CHECK(settled(comm) == ncclSuccess);
   expect(ncclCommDestroy(comm));

@@ -111,25 +111,22 @@ TEST_CASE("wrong arguments of one-sided calls are refused") {
     const ncclWindow_t window = symmetric(comm, values);
     ncclWindow_t plain = nullptr;
     expect(ncclCommWindowRegister(comm, values.data(), 40, &plain, NCCL_WIN_DEFAULT));
-    const auto refuses = [](ncclResult_t result, const std::string& part) {
-      expect_error(result, ncclInvalidArgument, part);
-    };
-    refuses(put(sent, 0, plain, 0, 0, comm), "not symmetric");
-    refuses(put(sent, 0, nullptr, 0, 0, comm), "no such window");
-    refuses(put(sent, 0, window, 0, 0, comm), "44 bytes at offset 0");
-    refuses(put({1}, 0, window, 40, 0, comm),
+    refused(put(sent, 0, plain, 0, 0, comm), "not symmetric");
+    refused(put(sent, 0, nullptr, 0, 0, comm), "no such window");
+    refused(put(sent, 0, window, 0, 0, comm), "44 bytes at offset 0");
+    refused(put({1}, 0, window, 40, 0, comm),
             "stay in what the peer passed to ncclCommWindowRegister");
-    refuses(put(sent, 2, window, 0, 0, comm), "2");
-    refuses(put({1}, 0, window, 0, 32, comm), "no signal 32 in context 0");
-    refuses(ncclSignal(0, 0, 8, 0, comm, nullptr), "no signal 0 in context 8");
-    refuses(ncclSignal(0, 0, 0, 1, comm, nullptr), "flags is 1");
-    refuses(ncclSignal(-1, 0, 0, 0, comm, nullptr), "peer -1 is not a rank");
-    refuses(ncclPutSignal(nullptr, 1, ncclInt32, 0, window, 0, 0, 0, 0, comm, nullptr), "null");
-    refuses(ncclPutSignal(sent.data(), ~0UL, ncclInt32, 0, window, 0, 0, 0, 0, comm, nullptr),
+    refused(put(sent, 2, window, 0, 0, comm), "2");
+    refused(put({1}, 0, window, 0, 32, comm), "no signal 32 in context 0");
+    refused(ncclSignal(0, 0, 8, 0, comm, nullptr), "no signal 0 in context 8");
+    refused(ncclSignal(0, 0, 0, 1, comm, nullptr), "flags is 1");
+    refused(ncclSignal(-1, 0, 0, 0, comm, nullptr), "peer -1 is not a rank");
+    refused(ncclPutSignal(nullptr, 1, ncclInt32, 0, window, 0, 0, 0, 0, comm, nullptr), "null");
+    refused(ncclPutSignal(sent.data(), ~0UL, ncclInt32, 0, window, 0, 0, 0, 0, comm, nullptr),
             "count is");
-    refuses(wait_for(0, -1, 0, comm), "opCnt is -1");
-    refuses(ncclWaitSignal(-1, nullptr, comm, nullptr), "nDesc is -1");
-    refuses(ncclWaitSignal(1, nullptr, comm, nullptr), "signalDescs is null");
+    refused(wait_for(0, -1, 0, comm), "opCnt is -1");
+    refused(ncclWaitSignal(-1, nullptr, comm, nullptr), "nDesc is -1");
+    refused(ncclWaitSignal(1, nullptr, comm, nullptr), "signalDescs is null");
     expect(ncclWaitSignal(0, nullptr, comm, nullptr));
     expect(put({7}, 1 - rank, window, 36, 0, comm));  // nothing has broken
     expect(wait_for(1 - rank, 1, 0, comm));
@@ -140,8 +137,7 @@ TEST_CASE("wrong arguments of one-sided calls are refused") {
 TEST_CASE("an abort ends the wait for a signal on every rank") {
   const Setting transport("RONDO_TRANSPORT", GENERATE("local", "tcp"));
   const std::vector<ncclComm_t> comms = init_all(2);
-  on_all_ranks(2, [&](int rank) {
-    const ncclComm_t comm = comms[static_cast<std::size_t>(rank)];
+  each_member(comms, [&](int rank, ncclComm_t comm) {
     std::vector<int> values(10);
     symmetric(comm, values);
     if (rank == 0) {
@@ -157,8 +153,7 @@ TEST_CASE("an abort ends the wait for a signal on every rank") {
 
 TEST_CASE("communicators that do not block wait for signals in the background") {
   const std::vector<ncclComm_t> comms = init_without_blocking(2);
-  on_all_ranks(2, [&](int rank) {
-    const ncclComm_t comm = comms[static_cast<std::size_t>(rank)];
+  each_member(comms, [&](int rank, ncclComm_t comm) {
     std::vector<int> values(10, -1);
     ncclWindow_t window = nullptr;
     expect(ncclCommWindowRegister(comm, values.data(), 40, &window, NCCL_WIN_COLL_SYMMETRIC),

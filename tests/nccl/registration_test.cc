@@ -25,14 +25,14 @@ TEST_CASE("memory of ncclMemAlloc carries data, and is freed once") {
     expect(ncclAllReduce(values, values, count, ncclFloat, ncclSum, comm, nullptr));
     expect_that(values[0] == 1 && values[count - 1] == 1, "0 + 1");
     expect(ncclMemFree(memory));
-    expect_error(ncclMemFree(memory), ncclInvalidArgument, "no memory of ncclMemAlloc");
+    refused(ncclMemFree(memory), "no memory of ncclMemAlloc");
   });
   void* empty = nullptr;
   expect(ncclMemAlloc(&empty, 0));
   CHECK(empty != nullptr);
   expect(ncclMemFree(empty));
   expect(ncclMemFree(nullptr));
-  expect_error(ncclMemAlloc(nullptr, 8), ncclInvalidArgument, "ptr is null");
+  refused(ncclMemAlloc(nullptr, 8), "ptr is null");
 }
 
 TEST_CASE("registrations are remembered until they are given back") {
@@ -40,24 +40,20 @@ TEST_CASE("registrations are remembered until they are given back") {
   std::array<char, 64> buffer{};
   void* handle = nullptr;
   expect(ncclCommRegister(comms[0], buffer.data(), buffer.size(), &handle));
-  expect_error(ncclCommDeregister(comms[1], handle), ncclInvalidArgument, "has no registration");
+  refused(ncclCommDeregister(comms[1], handle), "has no registration");
   expect(ncclCommDeregister(comms[0], handle));
-  expect_error(ncclCommDeregister(comms[0], handle), ncclInvalidArgument, "has no registration");
+  refused(ncclCommDeregister(comms[0], handle), "has no registration");
   ncclWindow_t window = nullptr;
   expect(ncclCommWindowRegister(comms[0], buffer.data(), 64, &window, NCCL_WIN_DEFAULT));
   void* pointer = nullptr;
   expect(ncclWinGetUserPtr(comms[0], window, &pointer));
   CHECK(pointer == buffer.data());
   expect(ncclCommWindowDeregister(comms[0], window));
-  expect_error(ncclWinGetUserPtr(comms[0], window, &pointer), ncclInvalidArgument,
-               "has no registration");
+  refused(ncclWinGetUserPtr(comms[0], window, &pointer), "has no registration");
   expect(ncclCommWindowDeregister(comms[0], nullptr));  // as in NCCL
-  expect_error(ncclCommWindowDeregister(nullptr, nullptr), ncclInvalidArgument,
-               "the communicator is null");
-  expect_error(ncclCommWindowRegister(comms[0], nullptr, 64, &window, 0), ncclInvalidArgument,
-               "buff is null");
-  expect_error(ncclCommWindowRegister(comms[0], buffer.data(), 64, &window, 0x100),
-               ncclInvalidArgument, "winFlags");
+  refused(ncclCommWindowDeregister(nullptr, nullptr), "the communicator is null");
+  refused(ncclCommWindowRegister(comms[0], nullptr, 64, &window, 0), "buff is null");
+  refused(ncclCommWindowRegister(comms[0], buffer.data(), 64, &window, 0x100), "winFlags");
   destroy(comms);
 }
 
@@ -69,9 +65,8 @@ TEST_CASE("suspending has no effect, as there is no GPU memory") {
     expect_sum(comm, 1, 2);
     expect(ncclCommMemStats(comm, ncclStatGpuMemTotal, &bytes));
     expect_that(bytes == 0, "no GPU memory");
-    expect_error(ncclCommMemStats(comm, numbered<ncclCommMemStat_t>(9), &bytes),
-                 ncclInvalidArgument, "statistic 9");
-    expect_error(ncclCommSuspend(comm, 0), ncclInvalidArgument, "flags");
+    refused(ncclCommMemStats(comm, numbered<ncclCommMemStat_t>(9), &bytes), "statistic 9");
+    refused(ncclCommSuspend(comm, 0), "flags");
   });
 }
 
@@ -94,8 +89,7 @@ TEST_CASE("teams and properties") {
   CHECK(properties.nRanks == 3);
   CHECK(properties.cudaDev == 77);
   properties.magic = 0;
-  expect_error(ncclCommQueryProperties(comms[1], &properties), ncclInvalidArgument,
-               "NCCL_COMM_PROPERTIES_INITIALIZER");
+  refused(ncclCommQueryProperties(comms[1], &properties), "NCCL_COMM_PROPERTIES_INITIALIZER");
   destroy(comms);
 }
 
@@ -140,18 +134,17 @@ TEST_CASE("settings are read by NCCL's names") {
   std::array<char, 3> raw{};
   expect(ncclParamGet(handle, raw.data(), 3, &length));
   CHECK(std::string(raw.data()) == "14");
-  expect_error(ncclParamGet(handle, raw.data(), 2, &length), ncclInvalidArgument, "3 bytes");
+  refused(ncclParamGet(handle, raw.data(), 2, &length), "3 bytes");
   ::setenv("NCCL_IB_TIMEOUT", "300", 1);
-  expect_error(ncclParamGetI8(handle, &small), ncclInvalidArgument, "\"300\"");
+  refused(ncclParamGetI8(handle, &small), "\"300\"");
   ::setenv("NCCL_IB_TIMEOUT", "0x10", 1);
   expect(ncclParamGetI8(handle, &small));
   CHECK(small == 16);
   ::unsetenv("NCCL_IB_TIMEOUT");
   expect(ncclParamGetStr(handle, &text));
   CHECK(std::string(text) == "18");  // rondo's default
-  expect_error(ncclParamBind(&handle, "NCCL_PROTO"), ncclInvalidArgument,
-               "does not honour the setting NCCL_PROTO");
-  expect_error(ncclParamGetI8(nullptr, &small), ncclInvalidArgument, "handle");
+  refused(ncclParamBind(&handle, "NCCL_PROTO"), "does not honour the setting NCCL_PROTO");
+  refused(ncclParamGetI8(nullptr, &small), "handle");
   const char** keys = nullptr;
   int count = 0;
   expect(ncclParamGetAllParameterKeys(&keys, &count));

@@ -45,10 +45,10 @@ TEST_CASE("a wrong option of rondo's is refused, and no call is made") {
           Wrong{option(RONDO_NCCL_ACCUMULATE, -1), "ACCUMULATE is -1"},
           Wrong{option(RONDO_NCCL_ACCUMULATE, ncclFloat64), "cannot be accumulated in float64"},
           Wrong{option(RONDO_NCCL_REPRODUCIBLE, 2), "REPRODUCIBLE is 2"}})
-      expect_error(sum_halves(comm, halves, wrong), ncclInvalidArgument, words);
+      refused(sum_halves(comm, halves, wrong), words);
     ncclConfigExt_t loop{nullptr, {1, 1}, {0}};
     loop.next = &loop;
-    expect_error(sum_halves(comm, halves, loop), ncclInvalidArgument, "may be a loop");
+    refused(sum_halves(comm, halves, loop), "may be a loop");
     expect_sum(comm, 1, 2);  // and the communicator still works
   });
 }
@@ -64,7 +64,7 @@ TEST_CASE("calls that combine nothing take options, and refuse wrong ones") {
     expect(send());
     expect_that(value == 1, "the root's");
     list.key.optionId = 0;
-    expect_error(send(), ncclInvalidArgument, "option 0 ");
+    refused(send(), "option 0 ");
   });
 }
 
@@ -82,8 +82,7 @@ TEST_CASE("contributions are added in the type that the call asks for") {
 
 TEST_CASE("ranks that ask for different ways of adding are told so") {
   const std::vector<ncclComm_t> comms = init_all(2);
-  on_all_ranks(2, [&](int rank) {
-    const ncclComm_t comm = comms[static_cast<std::size_t>(rank)];
+  each_member(comms, [&](int rank, ncclComm_t comm) {
     std::vector<std::uint16_t> halves(100, 0x3c00);
     expect_error(sum_halves(comm, halves, option(RONDO_NCCL_REPRODUCIBLE, rank)), ncclInvalidUsage,
                  "reproducible");
@@ -98,12 +97,12 @@ TEST_CASE("a peer that makes no call is reported at the timeout that was set") {
   expect_error(ncclAllReduce(&value, &value, 1, ncclFloat, ncclSum, comms[0], nullptr),
                ncclRemoteError, "within 0.7 s: rank 1");
   abort_all(comms);
-  expect_error(rondoCommSetTimeout(comms[0], 700), ncclInvalidArgument, "was destroyed");
+  refused(rondoCommSetTimeout(comms[0], 700), "was destroyed");
 }
 
 TEST_CASE("a timeout of zero is refused") {
   const std::vector<ncclComm_t> comms = init_all(1);
-  expect_error(rondoCommSetTimeout(comms[0], 0), ncclInvalidArgument, "0 ms");
+  refused(rondoCommSetTimeout(comms[0], 0), "0 ms");
   expect(rondoCommSetTimeout(comms[0], ~0U));
   destroy(comms);
 }
@@ -117,12 +116,11 @@ TEST_CASE("operators on bits are for integers, and for their own communicator") 
     return ncclAllReduce(&value, &value, 1, type, op, comm, nullptr);
   };
   for (const auto type : {ncclFloat16, ncclFloat32, ncclFloat64, ncclBfloat16, ncclFloat8e4m3})
-    expect_error(call(type, comms[0]), ncclInvalidArgument, "bit_xor");
-  expect_error(call(ncclInt, comms[1]), ncclInvalidArgument, "does not exist");
-  expect_error(rondoRedOpCreateBitwise(nullptr, rondoBitAnd, comms[0]), ncclInvalidArgument,
-               "op is null");
-  expect_error(rondoRedOpCreateBitwise(&op, numbered<rondoBitwise_t>(3), comms[0]),
-               ncclInvalidArgument, "bitwise operator 3");
+    refused(call(type, comms[0]), "bit_xor");
+  refused(call(ncclInt, comms[1]), "does not exist");
+  refused(rondoRedOpCreateBitwise(nullptr, rondoBitAnd, comms[0]), "op is null");
+  refused(rondoRedOpCreateBitwise(&op, numbered<rondoBitwise_t>(3), comms[0]),
+          "bitwise operator 3");
   destroy(comms);
 }
 

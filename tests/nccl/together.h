@@ -47,8 +47,7 @@ Ranks<T> make_ranks(const std::vector<int>& device_of, std::size_t in, std::size
 /// Makes each rank with its device current, as programs do that go from device to device.
 inline std::vector<ncclComm_t> init_each_on(const std::vector<int>& device_of) {
   std::vector<ncclComm_t> comms(device_of.size());
-  ncclUniqueId id{};
-  expect(ncclGetUniqueId(&id));
+  ncclUniqueId id = new_id();
   expect(ncclGroupStart());
   for (std::size_t rank = 0; rank < comms.size(); ++rank) {
     cuCtxSetCurrent(device_context(device_of[rank]));

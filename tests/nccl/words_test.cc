@@ -14,10 +14,10 @@ TEST_CASE("bytes that are no unique id are refused in plain text, with this API'
   ncclUniqueId id;
   std::memset(&id, byte, sizeof id);
   ncclComm_t comm = nullptr;
-  expect_error(ncclCommInitRank(&comm, 2, id, 1), ncclInvalidArgument,
-               "ncclCommInitRank: rondo: rank 1: this unique id is not valid. "
-               "Try: pass ncclCommInitRank the 128 bytes that ncclGetUniqueId wrote, "
-               "unchanged");
+  refused(ncclCommInitRank(&comm, 2, id, 1),
+          "ncclCommInitRank: rondo: rank 1: this unique id is not valid. "
+          "Try: pass ncclCommInitRank the 128 bytes that ncclGetUniqueId wrote, "
+          "unchanged");
 }
 
 TEST_CASE("bytes that are no plain text are escaped") {

@@ -37,8 +37,8 @@ inline void expect_refusals(int rank, ncclComm_t comm, int* wrong, int* good, st
                             cudaStream_t stream = nullptr) {
   const int other = 1 - rank;
   const auto refused = [](ncclResult_t result, const std::string& name) {
-    expect_error(result, ncclInvalidArgument, "the " + name + " at ");
-    expect_error(result, ncclInvalidArgument, nobodys);
+    test::refused(result, "the " + name + " at ");
+    test::refused(result, nobodys);
   };
   refused(ncclAllReduce(wrong, good, count, ncclInt, ncclSum, comm, stream), "input");
   refused(ncclAllReduce(good, wrong, count, ncclInt, ncclSum, comm, stream), "output");
@@ -66,9 +66,6 @@ template <class T>
 void expect_arguments_checked(int rank, ncclComm_t comm, T* in, ncclDataType_t right,
                               cudaStream_t stream = nullptr) {
   T* const out = in + 4;
-  const auto refused = [](ncclResult_t result, const char* words) {
-    expect_error(result, ncclInvalidArgument, words);
-  };
   const auto all_reduce = [&](const void* from, void* to, std::size_t count, int type, int op) {
     return ncclAllReduce(from, to, count, numbered<ncclDataType_t>(type), numbered<ncclRedOp_t>(op),
                          comm, stream);
