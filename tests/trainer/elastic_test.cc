@@ -82,7 +82,7 @@ TEST_CASE("the losses of four ranks of which two are killed are those of one ran
     const bool shards = strategy.name != "ddp";
     auto options =
         elastic_options(std::string(strategy.name), shards ? scratch / "checkpoints" : "");
-    options.log = scratch / (transport == "tcp" ? "log.json" : "log.csv");
+    options.log = scratch / "log.csv";
     const auto reports = reports_of(options, transport, victims);
     for (int rank = 0; rank < 4; ++rank) {
       const std::string& report = reports[static_cast<std::size_t>(rank)];

@@ -4,7 +4,6 @@
 #include <cmath>
 #include <concepts>
 #include <cstddef>
-#include <nlohmann/json.hpp>
 #include <sstream>
 #include <string>
 #include <vector>
@@ -30,15 +29,9 @@ std::vector<Loss> losses_of(const std::vector<Record>& steps) {
   return losses;
 }
 
-/// Of a log in JSON, or in CSV, whose first two columns they are. There a last line that lacks its end
-/// is no row.
+/// Of a log, whose first two columns they are. A last line that lacks its end is no row.
 inline std::vector<Loss> losses_in(const std::string& log) {
   std::vector<Loss> losses;
-  if (log.starts_with("{")) {
-    const auto json = nlohmann::json::parse(log);
-    for (const auto& row : json.at("steps")) losses.push_back({row.at("step"), row.at("loss")});
-    return losses;
-  }
   std::istringstream lines(log);
   std::string line;
   std::getline(lines, line);  // names of columns

@@ -295,8 +295,7 @@ void list_output(Options& o, Reader& list) {
                 return all.device == "cpu" && (all.validate || all.formulas == "full");
               },
               "works only with --validate or --formulas full, and with --device cpu"});
-  list.value("--log", o.log,
-             "FILE.csv or FILE.json: one row per step; a resumed run continues the file");
+  list.value("--log", o.log, "FILE.csv: one row per step; a resumed run continues the file");
   list.value("--plot", o.plot, "FILE.svg: draw the loss and where the time went");
   list.value("--progress", o.progress,
              "none: print only what other options ask for, such as --formulas full", {},
@@ -321,8 +320,7 @@ void finish(const Reader& reader, Options& options) {
   demand(strategy.bucket_bytes > 0, "--bucket-mb", "must be above 0, as in --bucket-mb 25");
   demand(options.steps > 0, "--steps", "must be at least 1");
   demand(options.checkpoint.keep > 0, "--checkpoint-keep", "must be at least 1");
-  demand(ends_with(options.log, ".csv") || ends_with(options.log, ".json"), "--log",
-         "needs a name that ends in .csv or .json");
+  demand(ends_with(options.log, ".csv"), "--log", "needs a name that ends in .csv");
   demand(ends_with(options.plot, ".svg"), "--plot", "needs a name that ends in .svg");
   demand(!options.validate || !strategy.compresses(), "--validate",
          "there is no formula for --compress");

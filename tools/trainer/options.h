@@ -41,7 +41,7 @@ struct Options {
   bool validate = false;
   std::string formulas = "brief";  ///< shown at the end: none, brief or full
   std::string profile{};           ///< from `rondo calibrate`: what the link can carry
-  std::string log{};               ///< .csv or .json
+  std::string log{};               ///< .csv
   std::string plot{};              ///< .svg
   std::size_t sample = 0;
   std::string prompt{};  ///< empty: start with a new line
@@ -49,7 +49,7 @@ struct Options {
   std::string progress = "lines";  ///< or none
 };
 
-/// Every setting that must be equal on all ranks, by name, as JSON. Logs record it.
+/// Every setting that must be equal on all ranks, by name, as JSON.
 std::string settings_json(const Options& options);
 
 /// Reads main()'s arguments. `leave` is the exit status if help or a mistake ends the program,

@@ -4,7 +4,6 @@
 
 #include "tools/trainer/agreement.h"
 #include "tools/trainer/report/progress.h"
-#include "tools/trainer/report/validation.h"
 
 namespace rondo::train {
 namespace {
@@ -50,7 +49,7 @@ void Run::go_on(std::vector<StepRecord> steps, bool unfinished) {
 
 /// `resumed`: as StepLog's.
 void Run::open(std::size_t resumed) {
-  log_.emplace(options_.log, record_, resumed);
+  log_.emplace(options_.log, resumed);
   const bool apart = on_several_hosts(world_);
   together(world_, [&] {
     if (!first_) return;
@@ -122,10 +121,8 @@ std::vector<ValidationRow> Run::prove() {
   }
   Evidence evidence = evidence_of(session_, world_, options_, steps);
   evidence.link = link_;
-  auto rows = validation_rows(evidence);
   out << validation_text(evidence) << std::flush;
-  if (first_) log_->add_formulas(rows);
-  return rows;
+  return validation_rows(evidence);
 }
 
 }  // namespace rondo::train

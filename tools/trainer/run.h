@@ -11,7 +11,7 @@
 #include "rondo/rondo.h"
 #include "tools/trainer/options.h"
 #include "tools/trainer/report/log.h"
-#include "tools/trainer/report/record.h"
+#include "tools/trainer/report/validation.h"
 #include "tools/trainer/session.h"
 
 namespace rondo::train {

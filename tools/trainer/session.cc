@@ -324,7 +324,6 @@ std::string Session::staleness_words() {
 RunRecord Session::run_record() const {
   return {.ranks = world_.size(),
           .strategy = std::string(strategy_->name()),
-          .settings = settings_json(options_),
           .parameters = layout().size(),
           .steps = options_.steps,
           .targets_per_step = targets_per_step(),

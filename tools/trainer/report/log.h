@@ -1,5 +1,4 @@
-// Writes each step to a CSV or JSON file when the step ends. A run that is killed leaves all its
-// steps.
+// Writes each step to a CSV file when the step ends. A run that is killed leaves all its steps.
 #pragma once
 
 #include <cstddef>
@@ -7,25 +6,23 @@
 #include <exception>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "tools/trainer/checkpoint/file.h"
 #include "tools/trainer/report/record.h"
-#include "tools/trainer/report/validation.h"
 
 namespace rondo::train {
 
 /// Belongs to one rank. The first step opens the file, so a run that has nothing to do leaves an
-/// earlier log alone. The file is a head, rows, which are lines, and a tail. It is complete after
-/// every step, JSON too: each row overwrites the tail and is followed by a new one. A log that can
-/// no longer be written, for example on a full disk, does not end the training: the error is
-/// printed now, to standard error, and thrown by finish().
+/// earlier log alone. A log that can no longer be written, for example on a full disk, does not end
+/// the training: the error is printed now, to standard error, and thrown by finish().
 class StepLog {
  public:
-  /// `path` ends in .csv or .json, or is empty: then nothing is written. `resumed`: the step from
-  /// which this run continues, 0 for none. Rows of earlier runs up to that step are kept. Later
-  /// rows are dropped, since their steps are trained again.
-  StepLog(std::string path, const RunRecord& run, std::size_t resumed);
+  /// `path`: empty: nothing is written. `resumed`: the step from which this run continues, 0 for
+  /// none. Rows of earlier runs up to that step are kept. Later rows are dropped, since their steps
+  /// are trained again.
+  StepLog(std::string path, std::size_t resumed) : path_(std::move(path)), resumed_(resumed) {}
 
   /// Throws the error of the first append(), as far as it can be known before: Error{system}, or
   /// Error{invalid_argument} if the file is not a log with which a resumed run can go on.
@@ -33,28 +30,20 @@ class StepLog {
   void append(const StepRecord& step);
   /// Instead of the first append(): the rows behind the resumed step become these, at once.
   void replace(const std::vector<StepRecord>& steps);
-  /// Called after the last step; JSON only.
-  void add_formulas(const std::vector<ValidationRow>& rows);
   void finish() const {
     if (failure_) std::rethrow_exception(failure_);
   }
 
  private:
-  bool is_csv() const { return path_.ends_with(".csv"); }
-  /// A file's rows up to the resumed step, unchanged.
-  std::vector<std::string> kept() const;
-  std::optional<std::vector<std::string>> rows_of(const std::string& file) const;
+  std::string kept() const;
   void begin(const std::vector<StepRecord>& steps = {});
-  std::string row_of(const StepRecord& step) const;
-  void put(const std::string& text);
   template <class Write>
-  void go_on(const std::string& what, Write write);
+  void go_on(std::size_t step, Write write);
 
   std::string path_;
   std::size_t resumed_;
-  std::string head_{}, between_{}, tail_{};  ///< `between` comes before each row but the first
   std::optional<File> file_{};
-  std::uint64_t end_ = 0;  ///< end of the rows: where the next one goes
+  std::uint64_t end_ = 0;  ///< of the rows: where the next one goes
   std::exception_ptr failure_{};
 };
 

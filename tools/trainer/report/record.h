@@ -105,7 +105,6 @@ inline double seconds_in(std::span<const StepRecord> steps, std::size_t phase) {
 struct RunRecord {
   int ranks = 1;
   std::string strategy{};
-  std::string settings{};  ///< settings_json()
   std::size_t parameters = 0;
   std::size_t steps = 0;
   std::size_t targets_per_step = 0;
