@@ -26,8 +26,8 @@ using test::expect_that;
 using test::losses_alone;
 using test::must_be;
 
-train::Candidate candidate_of(const train::Options& options) {
-  return train::Candidate::of(options, train::text_of(options).fingerprint());
+std::uint64_t print_of(const train::Options& options) {
+  return train::print_of(options, train::text_of(options).fingerprint());
 }
 
 /// How many files of joining are in the folder.
@@ -97,7 +97,7 @@ TEST_CASE("who asks and does not come, or comes and dies at once, is left behind
         left = files_of_joining(scratch / "shared");  // while who asked is still there
         return;
       }
-      train::Request request(scratch / "shared", candidate_of(options));
+      train::Request request(scratch / "shared", print_of(options));
       if (!comes) return end.wait();
       const auto ticket = request.wait(std::chrono::seconds(60));
       Communicator::from_unique_id(ticket.id, ticket.rank, ticket.ranks);
@@ -113,10 +113,10 @@ TEST_CASE("what a process that has died left is removed, and nobody waits for it
   const auto expected = losses_alone();
   const test::TemporaryFolder scratch;
   const auto options = elastic_options("zero1", scratch / "shared");
-  const auto candidate = candidate_of(options);
+  const auto print = print_of(options);
   const pid_t child = ::fork();
   if (child == 0) {
-    const auto forgotten = std::make_unique<train::Request>(scratch / "shared", candidate);
+    const auto forgotten = std::make_unique<train::Request>(scratch / "shared", print);
     ::_exit(0);  // without the destructor
   }
   REQUIRE(::waitpid(child, nullptr, 0) == child);
@@ -128,9 +128,9 @@ TEST_CASE("what a process that has died left is removed, and nobody waits for it
 
 TEST_CASE("only the user may read requests and tickets, and others' files do not count") {
   const test::TemporaryFolder scratch;
-  const auto candidate = candidate_of(elastic_options("ddp", scratch.path()));
-  train::Meeting meeting(scratch.path(), candidate);
-  train::Request request(scratch.path(), candidate);
+  const auto print = print_of(elastic_options("ddp", scratch.path()));
+  train::Meeting meeting(scratch.path(), print);
+  train::Request request(scratch.path(), print);
   REQUIRE(meeting.somebody_waits());
   meeting.invite(3);
   std::vector<std::filesystem::path> files;
@@ -147,24 +147,22 @@ TEST_CASE("only the user may read requests and tickets, and others' files do not
   CHECK(ticket.ranks == 3);
   CHECK(files_of_joining(scratch.path()) == 0);
 
-  const train::Request open(scratch.path(), candidate);
+  const train::Request open(scratch.path(), print);
   for (const auto& entry : std::filesystem::directory_iterator(scratch.path()))
     REQUIRE(::chmod(entry.path().c_str(), 0644) == 0);
-  CHECK_FALSE(train::Meeting(scratch.path(), candidate).somebody_waits());
+  CHECK_FALSE(train::Meeting(scratch.path(), print).somebody_waits());
 }
 
 TEST_CASE("who has other options or data is refused, and told so") {
   const test::TemporaryFolder scratch;
-  const train::Candidate own{.settings = 1, .data = 2};
-  struct Case {
-    train::Candidate asks;
-    std::string words;
-  };
-  for (const Case& row : {Case{{.settings = 3, .data = 2}, "it has other options"},
-                          Case{{.settings = 1, .data = 3}, "it has other data"}}) {
-    train::Request request(scratch.path(), row.asks);
-    CHECK_FALSE(train::Meeting(scratch.path(), own).somebody_waits());
-    CHECK_THROWS_WITH(request.wait(std::chrono::seconds(60)), Catch::Contains(row.words));
+  const auto options = elastic_options("ddp", scratch.path());
+  auto others = options;
+  others.rate.peak *= 2;
+  for (const std::uint64_t print : {print_of(others), train::print_of(options, 1)}) {
+    train::Request request(scratch.path(), print);
+    CHECK_FALSE(train::Meeting(scratch.path(), print_of(options)).somebody_waits());
+    CHECK_THROWS_WITH(request.wait(std::chrono::seconds(60)),
+                      Catch::Contains("it has other options or data"));
   }
 }
 
@@ -174,7 +172,7 @@ TEST_CASE("who asks when the training ends, or is one too many for the batch, is
   auto options = elastic_options("ddp", scratch / "shared");
   options.batch = 2;
   options.steps = 2;
-  train::Request request(scratch / "shared", candidate_of(options));
+  train::Request request(scratch / "shared", print_of(options));
   test::with_world(2, {}, [&](Communicator& world) {
     std::ostringstream out;
     train::run(options, world, out);
@@ -186,7 +184,7 @@ TEST_CASE("who asks when the training ends, or is one too many for the batch, is
 
 TEST_CASE("where nobody trains, waiting ends") {
   const test::TemporaryFolder scratch;
-  train::Request request(scratch / "shared", {});
+  train::Request request(scratch / "shared", 1);
   CHECK_THROWS_WITH(request.wait(std::chrono::milliseconds(50)),
                     Catch::Contains("no training answered in " + (scratch / "shared")));
 }

@@ -20,29 +20,19 @@ using train::Offer;
 
 TEST_CASE("the newest step counts of which the ranks have the whole model") {
   struct Case {
-    std::vector<Offer> offers;  // step, rank, begin, end
-    std::vector<Offer> chosen;
+    std::vector<Offer> offers;  // step, elements
+    std::vector<int> chosen;
   };
-  const std::vector<Case> cases{
-      {{}, {}},
-      {{{5, 0, 0, 10}}, {{5, 0, 0, 10}}},
-      // Of equals the lowest rank gives.
-      {{{5, 0, 0, 10}, {5, 1, 0, 10}}, {{5, 0, 0, 10}}},
-      // A rank is a step ahead.
-      {{{5, 0, 0, 10}, {6, 1, 0, 10}}, {{6, 1, 0, 10}}},
-      // Shards, in any order.
-      {{{5, 0, 6, 10}, {5, 1, 0, 6}}, {{5, 1, 0, 6}, {5, 0, 6, 10}}},
-      // Of the newer step a shard is missing: at the end, in the middle, at the beginning.
-      {{{6, 0, 0, 9}, {5, 1, 0, 10}}, {{5, 1, 0, 10}}},
-      {{{6, 0, 0, 4}, {6, 2, 5, 10}, {5, 1, 0, 10}}, {{5, 1, 0, 10}}},
-      {{{6, 0, 1, 10}}, {}},
-      // Shards that overlap, as those of different numbers of ranks.
-      {{{6, 0, 0, 5}, {6, 1, 3, 7}, {6, 2, 4, 6}, {6, 2, 6, 10}},
-       {{6, 0, 0, 5}, {6, 1, 5, 7}, {6, 2, 7, 10}}},
-      // Shards of two steps make none.
-      {{{6, 0, 0, 5}, {5, 1, 5, 10}}, {}},
-  };
-  for (const Case& row : cases) CHECK(train::newest_whole(row.offers, 10) == row.chosen);
+  for (const Case& row :
+       std::vector<Case>{{{}, {}},
+                         {{{5, 10}}, {0}},
+                         {{{5, 10}, {5, 10}}, {0}},           // of equals the lowest rank gives
+                         {{{5, 10}, {6, 10}}, {1}},           // a rank is a step ahead
+                         {{{6, 0}, {5, 10}}, {1}},            // it was in the middle of a step
+                         {{{0, 0}, {5, 4}, {5, 6}}, {1, 2}},  // shards, and a rank that has joined
+                         {{{6, 4}, {5, 10}, {6, 5}}, {1}},  // of the newer step a shard is missing
+                         {{{6, 5}, {5, 5}}, {}}})           // shards of two steps make none
+    CHECK(train::newest_whole(row.offers, 10) == row.chosen);
 }
 
 /// What ranks hold after 4 and 5 steps, and in the middle of the sixth.

@@ -64,8 +64,8 @@ class Elastic {
   }
 
   void join() {
-    const Candidate own = Candidate::of(options_, text_of(options_).fingerprint());
-    Request request(options_.checkpoint.folder, own);
+    Request request(options_.checkpoint.folder,
+                    print_of(options_, text_of(options_).fingerprint()));
     const Ticket ticket = request.wait(read_config().bootstrap_timeout);
     world_ = Communicator::from_unique_id(ticket.id, ticket.rank, ticket.ranks);
     if (attempt(false)) return;
@@ -79,7 +79,7 @@ class Elastic {
     if (world_.rank() != 0 || options_.checkpoint.folder.empty()) return false;
     if (!meeting_)
       meeting_.emplace(options_.checkpoint.folder,
-                       Candidate::of(options_, run_->session().data_fingerprint()));
+                       print_of(options_, run_->session().data_fingerprint()));
     if (!meeting_->somebody_waits()) return false;
     const std::size_t ranks = static_cast<std::size_t>(world_.size()) + 1;
     if (options_.batch >= ranks * options_.accumulate) return true;

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 #include <functional>
-#include <map>
+#include <set>
 #include <type_traits>
 #include <utility>
 
@@ -15,68 +15,31 @@ static_assert(std::is_trivially_copyable_v<StepRecord>);
 static_assert(std::is_trivially_copyable_v<Position>);
 static_assert(std::is_trivially_copyable_v<Offer>);
 
-/// Collective: everyone's values, in rank order.
-template <class Value>
-std::vector<Value> gather(Communicator& world, const std::vector<Value>& own) {
-  std::vector<std::size_t> counts(static_cast<std::size_t>(world.size()));
-  const std::uint64_t bytes = own.size() * sizeof(Value);
-  world.all_gather(bytes, counts);
-  std::size_t sum = 0;
-  for (const std::size_t count : counts) sum += count;
-  std::vector<Value> all(sum / sizeof(Value));
-  world.all_gather_v(own.data(), all.data(), counts, DataType::uint8);
-  return all;
-}
-
-/// The parts of one step in the order of their beginnings, without what others before them cover.
-std::vector<Offer> chain(std::vector<Offer> offers, std::size_t size) {
-  std::ranges::stable_sort(offers, {}, &Offer::begin);
-  std::vector<Offer> chosen;
-  std::size_t end = 0;
-  for (Offer offer : offers) {
-    if (offer.begin > end) return {};
-    offer.begin = end;
-    if (offer.end <= end) continue;
-    end = offer.end;
-    chosen.push_back(offer);
-  }
-  if (end != size) return {};
-  return chosen;
-}
-
-/// copy(place in the one, place in the other, count) for what two runs have in common.
-template <class Copy>
-void each_common(std::uint64_t one, std::size_t size, std::uint64_t other, std::size_t other_size,
-                 Copy copy) {
-  const std::uint64_t from = std::max(one, other);
-  const std::uint64_t to = std::min(one + size, other + other_size);
-  if (from < to) copy(from - one, from - other, to - from);
-}
-
-/// Collective. Every chosen part goes to every rank, which takes what it needs.
+/// Collective. All that these ranks hold goes to every rank, which takes what it needs.
 void exchange(Session& session, Communicator& world, const Held& held,
-              std::span<const Offer> chosen) {
+              const std::vector<int>& givers) {
   const auto pieces = pieces_of(session.strategy().shards(), session.layout().size());
-  for (const Offer& offer : chosen) {
-    const int giver = static_cast<int>(offer.rank);
-    each_piece_of(offer.end - offer.begin, [&](std::size_t first, std::span<float> values) {
-      const std::uint64_t place = offer.begin + first;
-      for (const Held::Part& own : held.parts) {
-        if (giver != world.rank()) break;
-        each_common(own.place, own.values.size(), place, values.size(),
-                    [&](std::size_t from, std::size_t to, std::size_t count) {
-                      std::copy_n(own.values.data() + from, count, values.data() + to);
-                    });
-      }
-      world.broadcast(values, giver);
-      for (const Piece& piece : pieces) {
-        each_common(place, values.size(), piece.place, piece.values.size(),
-                    [&](std::size_t from, std::size_t to, std::size_t count) {
-                      session.machine().write(values.data() + from, piece.values.data() + to,
-                                              count * sizeof(float));
-                    });
-      }
-    });
+  for (const int giver : givers) {
+    std::vector<Extent> parts;
+    for (const Held::Part& own : held.parts) parts.push_back({own.place, own.values.size()});
+    broadcast_whole(world, parts, giver);
+    for (std::size_t i = 0; i < parts.size(); ++i) {
+      each_piece_of(parts[i].size, [&](std::size_t first, std::span<float> values) {
+        if (giver == world.rank())
+          std::copy_n(held.parts[i].values.data() + first, values.size(), values.data());
+        world.broadcast(values, giver);
+        const std::uint64_t place = parts[i].begin + first;
+        for (const Piece& piece : pieces) {
+          const std::uint64_t from = std::max(place, piece.place);
+          const std::uint64_t end =
+              std::min(place + values.size(), piece.place + piece.values.size());
+          if (from < end)
+            session.machine().write(values.data() + (from - place),
+                                    piece.values.data() + (from - piece.place),
+                                    (end - from) * sizeof(float));
+        }
+      });
+    }
   }
   session.strategy().shards_changed();
   session.strategy().settle();
@@ -107,11 +70,19 @@ Held hold(Run& run) {
   return held;
 }
 
-std::vector<Offer> newest_whole(std::span<const Offer> offers, std::size_t size) {
-  std::map<std::uint64_t, std::vector<Offer>, std::greater<>> by_step;
-  for (const Offer& offer : offers) by_step[offer.step].push_back(offer);
-  for (const auto& [step, same] : by_step)
-    if (auto chosen = chain(same, size); !chosen.empty()) return chosen;
+std::vector<int> newest_whole(std::span<const Offer> offers, std::size_t size) {
+  std::set<std::uint64_t, std::greater<>> steps;
+  for (const Offer& offer : offers) steps.insert(offer.step);
+  for (const std::uint64_t step : steps) {
+    std::vector<int> ranks;
+    std::size_t held = 0;
+    for (std::size_t rank = 0; rank < offers.size() && held < size; ++rank) {
+      if (offers[rank].step != step || offers[rank].elements == 0) continue;
+      ranks.push_back(static_cast<int>(rank));
+      held += offers[rank].elements;
+    }
+    if (held == size) return ranks;
+  }
   return {};
 }
 
@@ -120,17 +91,16 @@ Restored restore(Run& run, const Held& held, const Options& options, Communicato
   Session& session = run.session();
   std::uint64_t from = held.position.step;
   world.all_reduce(from, ReduceOperator::max);
-  std::vector<Offer> own;
-  for (const Held::Part& part : held.parts)
-    own.push_back({held.position.step, static_cast<std::uint64_t>(world.rank()), part.place,
-                   part.place + part.values.size()});
-  const auto offers = gather(world, own);
+  Offer own{held.position.step, 0};
+  for (const Held::Part& part : held.parts) own.elements += part.values.size();
+  std::vector<Offer> offers(static_cast<std::size_t>(world.size()));
+  world.all_gather(&own, offers.data(), sizeof own, DataType::uint8);
   const std::size_t arrays = session.optimizer().states() + 1;
-  const auto chosen = newest_whole(offers, arrays * session.layout().size());
-  if (!chosen.empty()) {
-    exchange(session, world, held, chosen);
+  const auto givers = newest_whole(offers, arrays * session.layout().size());
+  if (!givers.empty()) {
+    exchange(session, world, held, givers);
     std::vector<Position> position{held.position};
-    broadcast_whole(world, position, static_cast<int>(chosen.front().rank));
+    broadcast_whole(world, position, givers.front());
     session.set_position(position.front());
   } else if (from == 0) {
     run.start();
@@ -146,7 +116,7 @@ Restored restore(Run& run, const Held& held, const Options& options, Communicato
     run.checkpoints().go_back();
   }
   const std::size_t step = session.position().step;
-  run.go_on(common_steps(world, held, step), unfinished && !chosen.empty());
+  run.go_on(common_steps(world, held, step), unfinished && !givers.empty());
   return {from, step};
 }
 

@@ -31,20 +31,15 @@ struct Held {
 /// Local; works after a failure, too.
 Held hold(Run& run);
 
-/// A part that a rank holds, by its places. Equal for all ranks once they have told each other.
+/// What a rank holds.
 struct Offer {
   std::uint64_t step = 0;
-  std::uint64_t rank = 0;
-  std::uint64_t begin = 0;
-  std::uint64_t end = 0;
-
-  friend bool operator==(const Offer&, const Offer&) = default;
+  std::uint64_t elements = 0;  ///< all of the model's, none, or a share that is in no other rank's
 };
 
-/// The parts, in order and without overlap, that make the places below `size` at the newest step
-/// at which there are enough of them. Of ranks that have the same the lowest gives it. Empty: there
-/// is no such step.
-std::vector<Offer> newest_whole(std::span<const Offer> offers, std::size_t size);
+/// The ranks that hold all `size` elements at the newest step at which some do, the lowest ones.
+/// `offers`: of each rank. Empty: there is no such step.
+std::vector<int> newest_whole(std::span<const Offer> offers, std::size_t size);
 
 /// Where a training goes on.
 struct Restored {

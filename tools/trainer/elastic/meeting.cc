@@ -90,12 +90,9 @@ std::vector<fs::path> files_in(const fs::path& folder, const char* ending) {
 
 }  // namespace
 
-Request::Request(const std::string& folder, const Candidate& candidate)
+Request::Request(const std::string& folder, std::uint64_t print)
     : request_(made_folder(folder) / ("join-" + std::to_string(random_number()) + request_ending)),
-      file_(replace_file(request_,
-                         std::to_string(candidate.settings) + " " + std::to_string(candidate.data) +
-                             " " + host_name(),
-                         0600, true)) {}
+      file_(replace_file(request_, std::to_string(print) + " " + host_name(), 0600, true)) {}
 
 Request::~Request() { remove_both(request_); }
 
@@ -116,8 +113,8 @@ Ticket Request::wait(std::chrono::milliseconds longest) {
                          "longer RONDO_BOOTSTRAP_TIMEOUT"});
 }
 
-Meeting::Meeting(const std::string& folder, const Candidate& own)
-    : folder_(made_folder(folder)), own_(own) {}
+Meeting::Meeting(const std::string& folder, std::uint64_t print)
+    : folder_(made_folder(folder)), print_(print) {}
 
 bool Meeting::somebody_waits() {
   const auto now = std::chrono::steady_clock::now();
@@ -133,16 +130,14 @@ void Meeting::look() {
   for (const fs::path& path : files_in(folder_, request_ending)) {
     const auto text = read_privately(path);
     std::istringstream in(text.value_or(""));
-    Candidate asks;
+    std::uint64_t print = 0;
     std::string host;
-    in >> asks.settings >> asks.data >> std::ws;
+    in >> print >> std::ws;
     if (!std::getline(in, host)) continue;
     if (is_forgotten(path, host)) {
       remove_both(path);
-    } else if (asks.settings != own_.settings) {
-      answer(path, "it has other options. Try: those of the running training, and --join");
-    } else if (asks.data != own_.data) {
-      answer(path, "it has other data. Try: the same --data file");
+    } else if (print != print_) {
+      answer(path, "it has other options or data. Try: those of the running training, and --join");
     } else if (first_.empty()) {
       first_ = path;
     }

@@ -1,8 +1,8 @@
 // How a rank that is started later finds a running training: by files in the folder of checkpoints,
 // which all hosts share.
 //
-//   DIR/join-ID.request    a process wants to join; it says what it would train and where it runs, and
-//                          holds a lock as long as it lives
+//   DIR/join-ID.request    a process wants to join; it says what it would train (print_of()) and where it
+//                          runs, and holds a lock as long as it lives
 //   DIR/join-ID.ticket     rank 0's answer: a unique id, a rank and the number of ranks, or a refusal
 //
 // A unique id carries the secret of its ranks. So only the user may read the files, and both go as
@@ -22,15 +22,10 @@
 
 namespace rondo::train {
 
-/// What a process must have in common with the ranks that it joins.
-struct Candidate {
-  std::uint64_t settings = 0;  ///< digest of settings_json()
-  std::uint64_t data = 0;      ///< the text's fingerprint
-
-  static Candidate of(const Options& options, std::uint64_t data) {
-    return {fingerprint(settings_json(options)), data};
-  }
-};
+/// A digest of what a process must have in common with the ranks that it joins. `data`: the text's.
+inline std::uint64_t print_of(const Options& options, std::uint64_t data) {
+  return mix(fingerprint(settings_json(options)), data);
+}
 
 struct Ticket {
   UniqueId id{};
@@ -42,7 +37,7 @@ struct Ticket {
 class Request {
  public:
   /// Throws Error{system} if the folder cannot be written to.
-  Request(const std::string& folder, const Candidate& candidate);
+  Request(const std::string& folder, std::uint64_t print);
   ~Request();
   Request(const Request&) = delete;
   Request& operator=(const Request&) = delete;
@@ -58,7 +53,7 @@ class Request {
 /// Rank 0's side.
 class Meeting {
  public:
-  Meeting(const std::string& folder, const Candidate& own);
+  Meeting(const std::string& folder, std::uint64_t print);
 
   /// Whether a process waits. Refuses those that cannot join, and removes what dead ones left. Looks
   /// a few times a second at most. A folder that cannot be read has no requests.
@@ -74,7 +69,7 @@ class Meeting {
   void look();
 
   std::filesystem::path folder_;
-  Candidate own_;
+  std::uint64_t print_;
   std::chrono::steady_clock::time_point looked_{};
   std::filesystem::path first_{};  ///< the request that comes next; empty: nobody waits
 };
