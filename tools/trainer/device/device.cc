@@ -256,10 +256,11 @@ void Device::finish() const {
 Machine::Wait Device::start(Communicator&, const Collection& c) const {
   check(driver().event_record(order_.get(), compute_.get()), "cuEventRecord");
   check(driver().stream_wait_event(side_.get(), order_.get(), 0), "cuStreamWaitEvent");
+  constexpr auto mean = ReduceOperator::avg;
   if (c.kind == Collective::all_reduce) {
-    ranks_.all_reduce(c.input, c.output, c.count, c.type, c.op, side_.get());
+    ranks_.all_reduce(c.input, c.output, c.count, c.type, mean, side_.get());
   } else if (c.kind == Collective::reduce_scatter) {
-    ranks_.reduce_scatter(c.input, c.output, c.count, c.type, c.op, side_.get());
+    ranks_.reduce_scatter(c.input, c.output, c.count, c.type, mean, side_.get());
   } else {
     ranks_.all_gather(c.input, c.output, c.count, c.type, side_.get());
   }

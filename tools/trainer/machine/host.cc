@@ -16,11 +16,12 @@ namespace rondo::train {
 namespace {
 
 Work issue(Communicator& world, const Collection& c) {
+  constexpr auto mean = ReduceOperator::avg;
   if (c.own != nullptr) return world.all_reduce_async(c.input, c.output, c.count, *c.own);
   if (c.kind == Collective::all_reduce)
-    return world.all_reduce_async(c.input, c.output, c.count, c.type, c.op);
+    return world.all_reduce_async(c.input, c.output, c.count, c.type, mean);
   if (c.kind == Collective::reduce_scatter)
-    return world.reduce_scatter_async(c.input, c.output, c.count, c.type, c.op);
+    return world.reduce_scatter_async(c.input, c.output, c.count, c.type, mean);
   return world.all_gather_async(c.input, c.output, c.count, c.type);
 }
 

@@ -52,15 +52,16 @@ struct CommonMemory {
   std::uint64_t available = 0;  ///< bytes
 };
 
-/// One of an all_reduce, a reduce_scatter and an all_gather, as Communicator has them.
+/// One of an all_reduce, a reduce_scatter and an all_gather, as Communicator has them. They reduce to the
+/// mean over the ranks.
 struct Collection {
   Collective kind = Collective::all_reduce;
   const void* input = nullptr;
   void* output = nullptr;
   std::size_t count = 0;
   DataType type = DataType::float32;
-  ReduceOperator op = ReduceOperator::avg;
-  const Operator* own = nullptr;  ///< in place of type and op, in an all_reduce on the host
+  const Operator* own =
+      nullptr;  ///< in place of the type and the mean, in an all_reduce on the host
 };
 
 /// Belongs to one rank; one thread at a time. Spans and buffers lie in its memory, unless a name

@@ -110,7 +110,7 @@ double communication_alone(Communicator& world, const Machine& machine, const Ev
     const bool all = kind == Collective::all_reduce;
     for (std::size_t call = 0; call < calls; ++call)
       machine.start(world, {kind, gathers ? own : whole, gathers || all ? whole : own,
-                            all ? buffer.size() : block, type, ReduceOperator::sum})();
+                            all ? buffer.size() : block, type})();
   };
   double least = 0;
   double all = 0;  // of the slowest rank, so that every rank tries as often
@@ -140,7 +140,7 @@ Evidence evidence_of(Session& session, Communicator& world, const Options& optio
   const Partition& partition = session.strategy().partition();
   const double master = strategy.precision != Precision::float32 ? 4 : 0;
   Evidence evidence{
-      .strategy = strategy.kind,
+      .strategy = session.strategy().kind(),
       .traits = {.ranks = world.size(),
                  .parameters = session.layout().size(),
                  .padding = partition.padding(),

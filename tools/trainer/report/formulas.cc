@@ -39,14 +39,6 @@ constexpr std::array call_costs{
     CallCost{{}, all_gather, "binomial_tree", two_shares, edges_and_blocks},
 };
 
-const StrategyInfo& row_of(std::string_view strategy) {
-  const auto rows = strategies();
-  const auto row = std::ranges::find(rows, strategy, &StrategyInfo::name);
-  if (row != rows.end()) return *row;
-  reject("there is no formula for the strategy '" + std::string(strategy) + "'",
-         "one of ddp, zero1, zero2, zero3");
-}
-
 CallCost cost_or_ring(Collective kind, std::string_view algorithm) {
   const auto found = find_call_cost(kind, algorithm);
   return found ? *found : *find_call_cost(kind, "ring");
@@ -65,8 +57,8 @@ std::optional<CallCost> find_call_cost(Collective kind, std::string_view algorit
   return cost;
 }
 
-StepFormulas::StepFormulas(std::string_view strategy, const Traits& traits)
-    : row_(row_of(strategy)),
+StepFormulas::StepFormulas(const StrategyInfo& row, const Traits& traits)
+    : row_(row),
       traits_(traits),
       reduces_each_(row_.shards_gradients ||
                     (!row_.shards_state && traits.reduces_every_micro_step)),
@@ -122,19 +114,19 @@ Formula StepFormulas::messages() const {
 }
 
 Formula StepFormulas::memory() const {
-  const double own = 1.0 / traits_.ranks;
-  const double bytes = traits_.element * (row_.shards_parameters ? own : 1) +
-                       traits_.element * (row_.shards_gradients ? own : 1) +
-                       traits_.state_bytes * (row_.shards_state ? own : 1);
+  const double bytes = evaluate(row_.memory, {{"P", traits_.ranks},
+                                              {"p", traits_.element},
+                                              {"g", traits_.element},
+                                              {"s", traits_.state_bytes}});
   return {std::string(row_.memory), bytes * static_cast<double>(traits_.parameters)};
 }
 
-StepCost StepFormulas::cost() const {
+double StepFormulas::seconds(const Link& link) const {
   const auto count = static_cast<double>(traits_.calls);
   const double gradients = elements() * traits_.gradient_wire;
-  return {.rounds = sum(&CostLine::rounds, count, count),
-          .bytes = sum(&CostLine::sent, gradients, elements() * traits_.element),
-          .added = sum(&CostLine::reduced, gradients, 0)};
+  return sum(&CostLine::rounds, count, count) * link.alpha +
+         sum(&CostLine::sent, gradients, elements() * traits_.element) * link.beta +
+         sum(&CostLine::reduced, gradients, 0) * link.gamma;
 }
 
 std::string StepFormulas::cost_words() const {
@@ -148,11 +140,6 @@ std::string StepFormulas::cost_words() const {
             part(cost.reduced) + " N\n";
   }
   return text;
-}
-
-double speed_up(int ranks, double compute, double communication, double overlapped) {
-  const double step = compute + std::max(0.0, communication - overlapped);
-  return step > 0 ? ranks * compute / step : 0;
 }
 
 }  // namespace rondo::train

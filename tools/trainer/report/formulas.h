@@ -59,18 +59,20 @@ struct Formula {
   double value = 0;
 };
 
-/// The cost of the step's calls one after the other, by their algorithms' cost lines.
-struct StepCost {
-  double rounds = 0;
-  double bytes = 0;  ///< sent by the busiest rank
-  double added = 0;  ///< bytes that the busiest rank combines with its own
+/// What the link between ranks can carry, as measured by `rondo calibrate`.
+struct Link {
+  double rate = 0;      ///< bytes a second that a rank sends while it receives as many; 0: unknown
+  double alpha = 0;     ///< seconds a message
+  double beta = 0;      ///< seconds a byte that a rank sends while it receives as many
+  double gamma = 0;     ///< seconds a byte that is combined, beyond copying it; float32 sums
+  std::string words{};  ///< for people: which transport, ranks and machine
 };
 
 /// The formulas of a strategy. A step's calls pass over the model so many times.
 class StepFormulas {
  public:
-  /// Throws Error{invalid_argument} for a strategy that is not in the table above. The traits outlive it.
-  StepFormulas(std::string_view strategy, const Traits& traits);
+  /// The arguments outlive it.
+  StepFormulas(const StrategyInfo& row, const Traits& traits);
 
   Collective reducing() const { return costs_[0].kind; }  ///< all_reduce or reduce_scatter
   std::size_t reductions() const { return reduces_each_ ? traits_.micro_steps : 1; }
@@ -83,7 +85,8 @@ class StepFormulas {
   Formula messages() const;
   /// Bytes that a rank holds, without activations and buffers.
   Formula memory() const;
-  StepCost cost() const;
+  /// Of the step's calls one after the other, by their algorithms' cost lines.
+  double seconds(const Link& link) const;
   /// Whether all calls go round rings. If not, cost_words() has their algorithms' cost lines.
   bool are_rings() const;
   std::string cost_words() const;
@@ -98,9 +101,5 @@ class StepFormulas {
   Variables variables_;
   std::vector<CallCost> costs_;  ///< of a reduction, and of a gather if there is one
 };
-
-/// S = P t_c / (t_c + max(0, t_comm - overlapped)): P ranks that compute for t_c seconds in a step,
-/// compared with one rank that computes for P t_c seconds.
-double speed_up(int ranks, double compute, double communication, double overlapped);
 
 }  // namespace rondo::train

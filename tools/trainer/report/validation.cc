@@ -23,13 +23,9 @@ void add_link(const Evidence& evidence, const StepFormulas& formulas,
               std::vector<ValidationRow>& rows) {
   const Link& link = evidence.link;
   if (link.rate <= 0 || evidence.alone <= 0) return;
-  if (evidence.settled) {
-    const StepCost line = formulas.cost();
-    rows.push_back(
-        {"t_comm alone", "alpha rounds + beta bytes + gamma sums",
-         1e3 * (line.rounds * link.alpha + line.bytes * link.beta + line.added * link.gamma),
-         1e3 * evidence.alone, "ms"});
-  }
+  if (evidence.settled)
+    rows.push_back({"t_comm alone", "alpha rounds + beta bytes + gamma sums",
+                    1e3 * formulas.seconds(link), 1e3 * evidence.alone, "ms"});
   rows.push_back({"busbw", "what the link carries; bytes/t_comm", 1e-9 * link.rate,
                   1e-9 * formulas.bytes().value / evidence.alone, "GB/s"});
 }
@@ -70,16 +66,16 @@ std::string notes(const Evidence& evidence) {
 
 void add_times(const Evidence& evidence, std::vector<ValidationRow>& rows) {
   const double hidden = std::max(0.0, evidence.alone - evidence.exposed);
-  const int ranks = evidence.traits.ranks;
-  rows.push_back({"time a step", "t_c + max(0, t_comm - hidden)",
-                  1e3 * (evidence.compute + evidence.alone - hidden), 1e3 * evidence.step, "ms"});
+  const double step = evidence.compute + evidence.alone - hidden;
+  const double all = evidence.traits.ranks * evidence.compute;  // by one rank
+  rows.push_back(
+      {"time a step", "t_c + max(0, t_comm - hidden)", 1e3 * step, 1e3 * evidence.step, "ms"});
   rows.push_back({"communication", "t_comm alone; exposed", 1e3 * evidence.alone,
                   1e3 * evidence.exposed, "ms"});
   rows.push_back({"overlap", "hidden/t_comm", 100,
                   evidence.alone > 0 ? 100 * hidden / evidence.alone : 100, "%"});
-  rows.push_back({"speed-up over t_c", "P t_c/(t_c + max(0, t_comm - hidden))",
-                  speed_up(ranks, evidence.compute, evidence.alone, hidden),
-                  ranks * evidence.compute / evidence.step, ""});
+  rows.push_back({"speed-up over t_c", "P t_c/(t_c + max(0, t_comm - hidden))", all / step,
+                  all / evidence.step, ""});
 }
 
 }  // namespace
@@ -115,8 +111,9 @@ std::vector<ValidationRow> validation_rows(const Evidence& evidence) {
 }
 
 std::string validation_text(const Evidence& evidence) {
-  std::string text = format("\nformulas of %s: P = %d, %zu parameters", evidence.strategy.c_str(),
-                            evidence.traits.ranks, evidence.traits.parameters);
+  std::string text = format("\nformulas of %s: P = %d, %zu parameters",
+                            std::string(evidence.strategy.name).c_str(), evidence.traits.ranks,
+                            evidence.traits.parameters);
   if (evidence.traits.padding > 0) text += format(" + %zu padding", evidence.traits.padding);
   text +=
       format(", A = %zu, f = (P-1)/P\n%-18s %-38s %14s %14s %-5s %9s\n",

@@ -11,18 +11,9 @@
 
 namespace rondo::train {
 
-/// What the link between ranks can carry, as measured by `rondo calibrate`.
-struct Link {
-  double rate = 0;      ///< bytes a second that a rank sends while it receives as many; 0: unknown
-  double alpha = 0;     ///< seconds a message
-  double beta = 0;      ///< seconds a byte that a rank sends while it receives as many
-  double gamma = 0;     ///< seconds a byte that is combined, beyond copying it; float32 sums
-  std::string words{};  ///< for people: which transport, ranks and machine
-};
-
 /// The inputs of the formulas, and what the run measured.
 struct Evidence {
-  std::string strategy{};
+  StrategyInfo strategy{};
   Traits traits{};
   std::size_t steps = 0;    ///< measured
   std::size_t skipped = 0;  ///< of them: fp16 overflowed, so zero1 and zero2 gathered nothing

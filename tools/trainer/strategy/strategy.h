@@ -38,6 +38,7 @@ class Strategy {
   /// exclude each other.
   Strategy(const Workplace& place, const StrategyOptions& options);
 
+  const StrategyInfo& kind() const { return info_; }
   const std::string& name() const { return options_.kind; }
   /// Rank 0's start values for every unit, broadcast. Called once, before anything else.
   void start(std::uint64_t seed);
