@@ -85,27 +85,6 @@ TEST_CASE("gradients do not go while a call that was started still reads them") 
   CHECK(waits_for_started_calls({.bucket_bytes = 200, .quantized = true}));
 }
 
-TEST_CASE("all ranks compute with the same parameters, bit for bit") {
-  for (const StrategyInfo& row : strategies()) {
-    for (const auto precision : {Precision::float32, Precision::bf16, Precision::fp16}) {
-      const auto options = options_of({.kind = std::string(row.name),
-                                       .bucket_bytes = 2000,
-                                       .precision = precision,
-                                       .wire = precision});
-      std::vector<std::vector<std::byte>> seen(3);
-      train_on(3, options, [&](Communicator& world, Session& session) {
-        for (int i = 0; i < 3; ++i) session.step();
-        auto& own = seen[static_cast<std::size_t>(world.rank())];
-        own = replica_of(session);
-        expect_that(own.size() == session.layout().size() * info(precision).bytes, "their size");
-        session.step();  // as if nobody had looked
-      });
-      CHECK(seen[0] == seen[1]);
-      CHECK(seen[0] == seen[2]);
-    }
-  }
-}
-
 TEST_CASE("a step without a finite gradient is skipped on every rank, and changes nothing") {
   for (const StrategyInfo& row : strategies()) {
     auto options = options_of(

@@ -1,7 +1,5 @@
 // rondo-train: a data-parallel trainer on rondo's public API.
-#include <cstdlib>
 #include <iostream>
-#include <string>
 
 #include "core/settings/settings.h"
 #include "tools/trainer/agreement.h"
@@ -44,10 +42,11 @@ int train(const Options& options) {
 
 /// Whether this rank prints mistakes on the command line. It must know that without communication.
 bool speaks() {
-  for (const char* name : {"RANK", "SLURM_PROCID", "OMPI_COMM_WORLD_RANK", "PMI_RANK"}) {
-    if (const char* const rank = std::getenv(name)) return std::string(rank) == "0";
+  try {
+    return rondo::read_placement(rondo::read_config()).rank == 0;
+  } catch (const rondo::Error&) {  // of the environment, not of the command line
+    return true;
   }
-  return true;
 }
 
 }  // namespace

@@ -229,17 +229,15 @@ struct Kernels {
       each_lane(0, width, [&](std::size_t i) { into[i] = token[i] + position[i]; });
     });
   }
-  /// Its backward pass for the tokens. Sizes: -, width. `begins`: for each token where its places
-  /// begin, and where the last one's end; then the places of the batch, token by token. They are
-  /// added up in the order of the batch.
-  RONDO_TRAIN_BOTH void embed_tokens(In outers, Integers begins, Out token_gradient) const {
+  /// Its backward pass for the table of tokens. Sizes: -, width. A token's places in the batch are added
+  /// up in their order.
+  RONDO_TRAIN_BOTH void embed_tokens(In outers, Integers tokens, Out token_gradient) const {
     const std::size_t width = call.sizes[1];
-    const std::size_t tokens = token_gradient.count / width;
-    const std::int32_t* const places = begins.at + tokens + 1;
-    each_row(tokens, [&](std::size_t token) {
+    each_row(token_gradient.count / width, [&](std::size_t token) {
       float* const sum = token_gradient.at + token * width;
-      for (std::int32_t k = begins[token]; k < begins[token + 1]; ++k) {
-        const float* const outer = outers.at + static_cast<std::size_t>(places[k]) * width;
+      for (std::size_t place = 0; place < tokens.count; ++place) {
+        if (static_cast<std::size_t>(tokens[place]) != token) continue;
+        const float* const outer = outers.at + place * width;
         each_lane(0, width, [&](std::size_t i) { sum[i] += outer[i]; });
       }
     });

@@ -8,21 +8,6 @@
 namespace rondo::train {
 namespace {
 
-/// The places of each token in the batch, as the kernel embed_tokens wants them. `kinds`: how many
-/// different tokens there are.
-std::vector<std::int32_t> places_by_token(std::span<const std::int32_t> tokens, std::size_t kinds) {
-  std::vector<std::int32_t> all(kinds + 1 + tokens.size());
-  const std::span begins = std::span(all).first(kinds + 1);
-  for (const std::int32_t token : tokens) ++begins[static_cast<std::size_t>(token) + 1];
-  std::partial_sum(begins.begin(), begins.end(), begins.begin());
-  std::vector<std::int32_t> next(begins.begin(), begins.end() - 1);
-  for (std::size_t place = 0; place < tokens.size(); ++place) {
-    const auto token = static_cast<std::size_t>(tokens[place]);
-    all[kinds + 1 + static_cast<std::size_t>(next[token]++)] = static_cast<std::int32_t>(place);
-  }
-  return all;
-}
-
 /// Where one head of several sequences lies in the larger matrices.
 struct Head {
   const AttentionShape& shape;
@@ -119,10 +104,8 @@ void Math::embed(std::span<const std::int32_t> tokens, std::size_t columns, In t
 void Math::embed_backward(In output_gradient, std::span<const std::int32_t> tokens,
                           std::size_t columns, Out token_gradient, Out position_gradient) const {
   const std::size_t width = output_gradient.size() / tokens.size();
-  const std::size_t kinds = token_gradient.size() / width;
-  const auto places = places_by_token(tokens, kinds);
-  rows(kinds, Kernel::embed_tokens, {columns, width}, output_gradient, machine_.upload(places),
-       token_gradient);
+  rows(token_gradient.size() / width, Kernel::embed_tokens, {columns, width}, output_gradient,
+       machine_.upload(tokens), token_gradient);
   this->columns(position_gradient.first(columns * width), Kernel::add_rows, output_gradient);
 }
 

@@ -44,12 +44,10 @@ struct Unit {
       ++index;
     }
   }
-  /// Appends a parameter and returns its offset in the unit.
-  std::size_t add(Parameter parameter) {
+  void add(Parameter parameter) {
     parameter.offset = size;
     size += parameter.size();
     parameters.push_back(std::move(parameter));
-    return parameters.back().offset;
   }
 };
 

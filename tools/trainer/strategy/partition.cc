@@ -12,13 +12,10 @@ std::vector<Segment> cut(const Layout& layout, std::size_t elements) {
   for (std::size_t u = units.size(); u-- > 0;) {
     if (!segments.empty() && segments.back().end - units[u].begin <= elements) {
       segments.back().begin = units[u].begin;
-      segments.back().first_unit = u;
       ++segments.back().units;
     } else {
-      segments.push_back({.begin = units[u].begin,
-                          .end = units[u].begin + units[u].size,
-                          .first_unit = u,
-                          .units = 1});
+      segments.push_back(
+          {.begin = units[u].begin, .end = units[u].begin + units[u].size, .units = 1});
     }
   }
   std::reverse(segments.begin(), segments.end());

@@ -21,7 +21,6 @@ namespace rondo::train {
 struct Segment {
   std::size_t begin = 0;  ///< in the flat model, as is end
   std::size_t end = 0;
-  std::size_t first_unit = 0;
   std::size_t units = 0;
   std::size_t block = 0;  ///< of each rank, padding included
   std::size_t whole = 0;  ///< where it begins in a whole array

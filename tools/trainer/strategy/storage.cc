@@ -70,18 +70,9 @@ void Parameters::adopt(std::size_t unit, std::span<const float> values) {
 void Parameters::open(std::size_t unit, Pass pass) {
   const std::size_t segment = partition_.segment_of(unit);
   hide();
-  if (blocks_only_) {
-    if (pass != pass_ || visited_[unit]) {  // another pass begins
-      pass_ = pass;
-      std::fill(visited_.begin(), visited_.end(), false);
-    }
-    if (buffers_[unit].empty()) gather(unit);
-  }
+  if (blocks_only_ && buffers_[unit].empty()) gather(unit);
   calls_[segment].wait(place_.watch);
-  if (blocks_only_) {
-    visited_[unit] = true;
-    if (options_.overlap) prefetch();
-  }
+  if (blocks_only_ && options_.overlap) prefetch(unit, pass);
   if (!values_.is_narrow()) return;
   values_of(segment).read(begin_of(unit), open_unit(unit));
   if (blocks_only_) buffers_.give(unit);
@@ -124,15 +115,13 @@ void Parameters::gather(std::size_t segment) {
                                      cut.block, values_.type()});
 }
 
-/// Gathers the unit that this pass opens next. Forward ascends, backward descends. In a GPT's
-/// backward the root comes first and is skipped later.
-void Parameters::prefetch() {
-  for (std::size_t i = 0; i < visited_.size(); ++i) {
-    const std::size_t unit = pass_ == Pass::forward ? i : visited_.size() - 1 - i;
-    if (visited_[unit]) continue;
-    if (buffers_[unit].empty()) gather(unit);
-    return;
-  }
+/// Gathers the unit that this pass opens after `unit`. Both begin with the root, which is unit 0. Forward
+/// then ascends, backward descends.
+void Parameters::prefetch(std::size_t unit, Pass pass) {
+  const std::size_t end = place_.layout.units().size();
+  const std::size_t descending = unit == 0 ? end - 1 : unit - 1;
+  const std::size_t next = pass == Pass::forward ? unit + 1 : descending;
+  if (next != 0 && next != end && buffers_[next].empty()) gather(next);
 }
 
 Gradients::Gradients(const Workplace& place, const Partition& partition,

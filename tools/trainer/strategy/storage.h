@@ -152,8 +152,7 @@ class Parameters : public Storage {
  public:
   Parameters(const Workplace& place, const Partition& partition, const StrategyOptions& options,
              const StrategyInfo& info)
-      : Storage(place, partition, options, info.shards_parameters, Use::parameters, Use::working),
-        visited_(partition.segments().size()) {}
+      : Storage(place, partition, options, info.shards_parameters, Use::parameters, Use::working) {}
 
   void adopt(std::size_t unit, std::span<const float> values);
   /// A pass opens every unit once.
@@ -179,14 +178,12 @@ class Parameters : public Storage {
   static constexpr std::size_t none = static_cast<std::size_t>(-1);
 
   void gather(std::size_t segment);
-  void prefetch();
+  void prefetch(std::size_t unit, Pass pass);
   /// Releases what was gathered for replica() only.
   void hide() {
     if (shown_ != none) buffers_.give(std::exchange(shown_, none));
   }
 
-  std::vector<bool> visited_;  ///< sharded only: units in this pass
-  Pass pass_ = Pass::forward;
   std::size_t shown_ = none;  ///< gathered for replica() only
 };
 
