@@ -1,7 +1,10 @@
 #include "tools/trainer/agreement.h"
 
+#include <algorithm>
 #include <sstream>
 #include <string>
+
+#include "bench/common/gather.h"
 
 namespace rondo::train {
 namespace {
@@ -40,11 +43,8 @@ void agree(Communicator& world, const std::exception_ptr& failure) {
 }
 
 void require_equal(Communicator& world, std::uint64_t value, const std::string& what) {
-  std::uint64_t smallest = value;
-  std::uint64_t largest = value;
-  world.all_reduce(smallest, ReduceOperator::min);
-  world.all_reduce(largest, ReduceOperator::max);
-  if (smallest == largest) return;
+  const auto all = bench::gather_all(world, value);
+  if (std::ranges::count(all, value) == world.size()) return;
   reject_together("the ranks do not have the same " + what,
                   "the same options and files on every host");
 }

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <vector>
 
+#include "bench/common/gather.h"
 #include "tools/trainer/agreement.h"
 #include "tools/trainer/data/random.h"
 #include "tools/trainer/device/device.h"
@@ -294,8 +295,7 @@ void Session::check() {
     }
   });
   const auto ranks = static_cast<std::size_t>(world_.size());
-  std::vector<std::uint64_t> all(own.size() * ranks);
-  control_.all_gather(own, all);
+  const auto all = bench::gather_all(control_, std::span<const std::uint64_t>(own));
   for (std::size_t i = 0; i < all.size(); ++i) {
     const std::size_t tensor = i / ranks;
     const std::size_t rank = i % ranks;

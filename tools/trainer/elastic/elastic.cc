@@ -4,6 +4,7 @@
 #include <chrono>
 #include <utility>
 
+#include "bench/common/gather.h"
 #include "core/base/text.h"
 #include "core/settings/settings.h"
 #include "tools/trainer/agreement.h"
@@ -103,9 +104,7 @@ class Elastic {
     try {
       run_.emplace(options_, world_, out_);
       restored_ = restore(*run_, held_, options_, world_, lost_, unfinished);
-      const std::int32_t own = ::getpid();
-      processes_.resize(static_cast<std::size_t>(world_.size()));
-      world_.all_gather(own, processes_);
+      processes_ = bench::gather_all(world_, static_cast<int>(::getpid()));
       made = true;
     } catch (const AgreedError& error) {
       refusal = error;

@@ -6,6 +6,7 @@
 #include <type_traits>
 #include <utility>
 
+#include "bench/common/gather.h"
 #include "tools/trainer/agreement.h"
 
 namespace rondo::train {
@@ -13,7 +14,6 @@ namespace {
 
 static_assert(std::is_trivially_copyable_v<StepRecord>);
 static_assert(std::is_trivially_copyable_v<Position>);
-static_assert(std::is_trivially_copyable_v<Offer>);
 
 /// Collective. All that these ranks hold goes to every rank, which takes what it needs.
 void exchange(Session& session, Communicator& world, const Held& held,
@@ -93,10 +93,8 @@ Restored restore(Run& run, const Held& held, const Options& options, Communicato
   world.all_reduce(from, ReduceOperator::max);
   Offer own{held.position.step, 0};
   for (const Held::Part& part : held.parts) own.elements += part.values.size();
-  std::vector<Offer> offers(static_cast<std::size_t>(world.size()));
-  world.all_gather(&own, offers.data(), sizeof own, DataType::uint8);
   const std::size_t arrays = session.optimizer().states() + 1;
-  const auto givers = newest_whole(offers, arrays * session.layout().size());
+  const auto givers = newest_whole(bench::gather_all(world, own), arrays * session.layout().size());
   if (!givers.empty()) {
     exchange(session, world, held, givers);
     std::vector<Position> position{held.position};

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "bench/common/gather.h"
 #include "tools/trainer/agreement.h"
 #include "tools/trainer/strategy/strategy.h"
 #include "tools/trainer/words.h"
@@ -117,10 +118,8 @@ void require_room(const std::vector<Wish>& wishes, const Plan& plan, const std::
 void require_room(Communicator& control, const Plan& plan, const Machine& machine) {
   Wish own{.bytes = plan.total()};
   together(control, [&] { own.from = machine.common_memory(); });
-  std::vector<Wish> wishes(static_cast<std::size_t>(control.size()));
-  constexpr std::size_t words = sizeof(Wish) / sizeof(std::uint64_t);
-  control.all_gather(&own, wishes.data(), words, DataType::uint64);
-  require_room(wishes, plan, machine.is_device() ? "on the GPU of rank" : "on the machine of rank");
+  require_room(bench::gather_all(control, own), plan,
+               machine.is_device() ? "on the GPU of rank" : "on the machine of rank");
 }
 
 }  // namespace rondo::train

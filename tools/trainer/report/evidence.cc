@@ -4,8 +4,10 @@
 #include <chrono>
 #include <cmath>
 #include <initializer_list>
+#include <limits>
 #include <string_view>
 
+#include "bench/common/gather.h"
 #include "core/settings/settings.h"
 #include "core/transport/host.h"
 #include "tools/rondo/calibrate/profile.h"
@@ -66,13 +68,12 @@ std::string carrier(Communicator& world, Collective collective, const Traits& tr
     return world.describe(collective, std::max<std::size_t>(1, elements), DataType::float32);
   };
   const std::string algorithm = algorithm_of(words(mean));
-  const auto goes_alike = [&](std::size_t elements) {
-    const std::string described = words(elements);
-    return !described.starts_with(directly) && algorithm_of(described) == algorithm;
-  };
-  settled = settled && goes_alike(mean) && goes_alike(most);
-  for (std::size_t elements = 1; settled && elements < most; elements *= 2)
-    settled = goes_alike(elements);
+  std::vector<std::size_t> sizes{mean, most};
+  for (std::size_t elements = 1; elements < most; elements *= 2) sizes.push_back(elements);
+  settled = settled && std::ranges::all_of(sizes, [&](std::size_t elements) {
+              const std::string described = words(elements);
+              return !described.starts_with(directly) && algorithm_of(described) == algorithm;
+            });
   return algorithm;
 }
 
@@ -91,9 +92,7 @@ void add_algorithms(Communicator& world, bool counts, Evidence& evidence) {
 /// no computation. The shortest of several tries, on the slowest rank.
 double communication_alone(Communicator& world, const Machine& machine, const Evidence& evidence) {
   if (world.size() == 1) return 0;
-  constexpr int fewest = 5;       // tries
-  constexpr int most = 50;        // unless they take
-  constexpr double enough = 0.3;  // seconds in all
+  constexpr int tries = 10;
   const Traits& traits = evidence.traits;
   const StepFormulas formulas(evidence.strategy, traits);
   const auto ranks = static_cast<std::size_t>(world.size());
@@ -112,9 +111,8 @@ double communication_alone(Communicator& world, const Machine& machine, const Ev
       machine.start(world, {kind, gathers ? own : whole, gathers || all ? whole : own,
                             all ? buffer.size() : block, type})();
   };
-  double least = 0;
-  double all = 0;  // of the slowest rank, so that every rank tries as often
-  for (int attempt = 0; attempt < fewest || (attempt < most && all < enough); ++attempt) {
+  double least = std::numeric_limits<double>::infinity();
+  for (int attempt = 0; attempt <= tries; ++attempt) {
     world.barrier();
     const auto begin = std::chrono::steady_clock::now();
     for (std::size_t i = 0; i < formulas.gathers(); ++i)
@@ -124,9 +122,7 @@ double communication_alone(Communicator& world, const Machine& machine, const Ev
     double seconds =
         std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
     world.all_reduce(seconds, ReduceOperator::max);
-    all += seconds;
-    if (attempt == 0) continue;  // connects, and takes pages
-    least = attempt == 1 ? seconds : std::min(least, seconds);
+    if (attempt > 0) least = std::min(least, seconds);  // the first one connects, and takes pages
   }
   return least;
 }
@@ -173,9 +169,8 @@ Evidence evidence_of(Session& session, Communicator& world, const Options& optio
 }
 
 bool on_several_hosts(Communicator& world) {
-  const std::uint64_t number = fingerprint(rondo::this_host(read_config().host_id).host);
-  std::vector<std::uint64_t> all(static_cast<std::size_t>(world.size()));
-  world.all_gather(number, all);
+  const auto all =
+      bench::gather_all(world, fingerprint(rondo::this_host(read_config().host_id).host));
   return std::ranges::any_of(all, [&](std::uint64_t one) { return one != all[0]; });
 }
 

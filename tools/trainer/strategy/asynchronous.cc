@@ -49,10 +49,7 @@ void Asynchronous::after_step(const Replica& replica) {
   const auto is_late = [&](const Peer& peer) {
     return is_behind(peer) && step_ - peer.since() >= pace_.staleness;
   };
-  for (int late = find(is_late); late >= 0; late = find(is_late)) {
-    wait_for_any(late, replica);
-    exchange(replica);  // what came before it must not get older
-  }
+  wait_while(is_late, replica);
 }
 
 /// Of what this rank has changed, every replica keeps the P-th part.
@@ -105,10 +102,13 @@ void Asynchronous::note_freed(int by) {
 }
 
 template <class IsLate>
-int Asynchronous::find(IsLate is_late) const {
-  for (int peer = 0; peer < world_.size(); ++peer)
-    if (peer != rank() && is_late(peers_[static_cast<std::size_t>(peer)])) return peer;
-  return -1;
+void Asynchronous::wait_while(IsLate is_late, const Replica& replica) {
+  for (int peer = 0; peer < world_.size(); ++peer) {
+    while (peer != rank() && is_late(peers_[static_cast<std::size_t>(peer)])) {
+      wait_for_any(peer, replica);
+      exchange(replica);  // what came before it must not get older
+    }
+  }
 }
 
 void Asynchronous::send(int to) {
@@ -146,12 +146,11 @@ void Asynchronous::settle(const Replica& replica) {
   if (settled_) return;
   add_changes(replica);
   exchange(replica);
-  for (int late = find(is_behind); late >= 0; late = find(is_behind)) wait_for_any(late, replica);
+  wait_while(is_behind, replica);
   // All that this rank has sent is taken. Until the others can say so, too, it takes theirs.
   for (int peer = 0; peer < world_.size(); ++peer)
     if (peer != rank()) window_->signal(peer, done);
-  const auto is_busy = [](const Peer& peer) { return !peer.is_done; };
-  for (int late = find(is_busy); late >= 0; late = find(is_busy)) wait_for_any(late, replica);
+  wait_while([](const Peer& peer) { return !peer.is_done; }, replica);
   for (Peer& peer : peers_) peer.is_done = false;
   // The sums were rounded in different orders.
   for (const std::span<float> part : replica) world_.broadcast(part, 0);

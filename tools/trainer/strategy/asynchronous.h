@@ -91,9 +91,9 @@ class Asynchronous {
   void exchange(const Replica& replica);
   /// Waits until a peer, `late` first, has sent or taken something.
   void wait_for_any(int late, const Replica& replica);
-  /// The first peer for which is_late(peer) holds; -1: there is none.
+  /// Until is_late(peer) holds for no peer; for whom it did not hold, it never will.
   template <class IsLate>
-  int find(IsLate is_late) const;
+  void wait_while(IsLate is_late, const Replica& replica);
   /// What it was sent, it has not taken yet.
   static bool is_behind(const Peer& peer) { return peer.is_due || !peer.is_free; }
 
