@@ -144,20 +144,19 @@ class Survive(Trainings):
         self.assertEqual(calm.status, 0, calm)
         expected = losses_in(self.folder / "calm.csv")
         self.assertEqual(len(expected), 200)
-        for transport in "shm", "tcp":
-            for strategy in "ddp", "zero3":
-                with self.subTest(transport=transport, strategy=strategy):
-                    ended = self.survive("--transport", transport, strategy=strategy)
-                    self.assertEqual(ended.status, 0, ended)
-                    self.check_said(
-                        ended.output, "--- step 70: kill -9 of rank 2, process ",
-                        "; 3 ranks go on from step ", "--- step 140: kill -9 of rank 0, process ",
-                        "; 2 ranks go on from step ", "step 200/200")
-                    self.assertIn("was killed by signal 9 (SIGKILL); 2 ranks are left\n", ended.error)
-                    losses = losses_in(self.folder / "log.csv")
-                    self.assertEqual([step for step, _ in losses], list(range(1, 201)))
-                    for (_, loss), (_, alone) in zip(losses, expected):
-                        self.assertLess(abs(loss - alone), 1e-5 * alone)
+        for transport, strategy in ("shm", "ddp"), ("tcp", "zero3"):
+            with self.subTest(transport=transport, strategy=strategy):
+                ended = self.survive("--transport", transport, strategy=strategy)
+                self.assertEqual(ended.status, 0, ended)
+                self.check_said(
+                    ended.output, "--- step 70: kill -9 of rank 2, process ",
+                    "; 3 ranks go on from step ", "--- step 140: kill -9 of rank 0, process ",
+                    "; 2 ranks go on from step ", "step 200/200")
+                self.assertIn("was killed by signal 9 (SIGKILL); 2 ranks are left\n", ended.error)
+                losses = losses_in(self.folder / "log.csv")
+                self.assertEqual([step for step, _ in losses], list(range(1, 201)))
+                for (_, loss), (_, alone) in zip(losses, expected):
+                    self.assertLess(abs(loss - alone), 1e-5 * alone)
 
     @each("4", "1,1", "0,1,2,3", "x")
     def test_mistakes_of_who_is_to_be_killed_are_refused(self, ranks):

@@ -68,25 +68,26 @@ TEST_CASE(
              Catch::Contains("OpenBLAS 128 MiB of addresses") && Catch::Contains("ulimit -v"));
 }
 
-/// The error's message, or an empty one.
-std::string refusal(const std::vector<Wish>& wishes) {
-  try {
-    require_room(wishes, {.parameters = 7}, "on the machine of rank");
-  } catch (const AgreedError& error) {
-    return error.message();
-  }
-  return "";
-}
+/// Whose memory has a number of its own, and room for one rank.
+class Small final : public Machine {
+ public:
+  explicit Small(std::uint64_t place) : place_(place) {}
+  CommonMemory common_memory() const override { return {place_, 1U << 20}; }
+
+ private:
+  std::uint64_t place_;
+};
 
 TEST_CASE("ranks of one place share what is free there; others have their own") {
-  constexpr std::uint64_t one = 1U << 20;
-  CHECK(refusal({{{1, 2 * one}, one}, {{1, 2 * one}, one}}).empty());
-  CHECK(refusal({{{1, 3 * one}, 2 * one}, {{2, 3 * one}, 2 * one}}).empty());
-  const auto words =
-      refusal({{{5, 9 * one}, one}, {{1, 3 * one}, 2 * one}, {{1, 4 * one}, 2 * one}});
-  INFO(words);
-  CHECK(words.find("4 MiB for 2 ranks on the machine of rank 1, and 3 MiB are free there") !=
-        std::string::npos);
+  const auto refusal = [](const std::vector<std::uint64_t>& places) {
+    return test::refusal(static_cast<int>(places.size()), [&](Communicator& world) {
+      const Small machine(places[static_cast<std::size_t>(world.rank())]);
+      require_room(world, {.later = 1U << 20, .parameters = 7}, machine);
+    });
+  };
+  CHECK(refusal({1, 2, 3}).empty());
+  CHECK_THAT(refusal({5, 1, 1}),
+             Catch::Contains("2 MiB for 2 ranks on the machine of rank 1, and 1 MiB are free"));
 }
 
 TEST_CASE("a model that fits into no machine is refused before anything of it is taken") {

@@ -54,7 +54,7 @@ std::string Plan::words() const {
     const std::size_t bytes = held[static_cast<std::size_t>(row.use)];
     if (bytes > 0) text += std::string(row.name) + " " + size_text(bytes) + ", ";
   }
-  return text + "within a step " + size_text(later) + ")";
+  return text + "before and after training " + size_text(later) + ")";
 }
 
 Plan plan_of(const Options& options, Communicator& world, std::size_t rows,
@@ -66,7 +66,7 @@ Plan plan_of(const Options& options, Communicator& world, std::size_t rows,
   const Optimizer optimizer(options.optimizer, model.layout());
   const Strategy strategy({world, model.layout(), optimizer, ledger, watch}, options.strategy);
   model.reserve(rows, options.model.inputs);
-  Plan plan{.later = strategy.later_bytes(), .parameters = model.layout().size()};
+  Plan plan{.parameters = model.layout().size()};
   for (std::size_t use = 0; use < uses.size(); ++use) plan.held[use] = ledger.held(uses[use].use);
   // Start values are broadcast unit by unit.
   for (const Unit& unit : model.layout().units())
@@ -94,32 +94,21 @@ void require_within(const Plan& plan, const Options& options) {
               {.remedy = std::string(room_remedy) + ", or a larger `ulimit -v`"});
 }
 
-void require_room(const std::vector<Wish>& wishes, const Plan& plan, const std::string& where) {
-  for (std::size_t first = 0; first < wishes.size(); ++first) {
-    std::uint64_t wanted = 0;
-    std::uint64_t available = wishes[first].from.available;
-    int ranks = 0;
-    for (const Wish& wish : wishes) {
-      if (wish.from.place != wishes[first].from.place) continue;
-      ++ranks;
-      wanted += wish.bytes;
-      available = std::min(available, wish.from.available);
-    }
-    if (wanted <= available) continue;
-    throw AgreedError(ErrorCode::out_of_memory,
-                      format("%zu parameters: this training takes ", plan.parameters) +
-                          plan.words() + ", " + size_text(wanted) +
-                          format(" for %d rank%s ", ranks, ranks == 1 ? "" : "s") + where +
-                          format(" %zu, and ", first) + size_text(available) + " are free there",
-                      {.remedy = room_remedy});
-  }
-}
-
 void require_room(Communicator& control, const Plan& plan, const Machine& machine) {
-  Wish own{.bytes = plan.total()};
-  together(control, [&] { own.from = machine.common_memory(); });
-  require_room(bench::gather_all(control, own), plan,
-               machine.is_device() ? "on the GPU of rank" : "on the machine of rank");
+  CommonMemory own;
+  together(control, [&] { own = machine.common_memory(); });
+  const auto ranks = std::ranges::count(bench::gather_all(control, own.place), own.place);
+  together(control, [&] {
+    const std::uint64_t wanted = static_cast<std::uint64_t>(ranks) * plan.total();
+    if (wanted <= own.available) return;
+    throw Error(ErrorCode::out_of_memory,
+                format("%zu parameters: this training takes ", plan.parameters) + plan.words() +
+                    ", " + size_text(wanted) + " for " + count_of_ranks(static_cast<int>(ranks)) +
+                    (machine.is_device() ? " on the GPU" : " on the machine") +
+                    format(" of rank %d, and ", control.rank()) + size_text(own.available) +
+                    " are free there",
+                {.remedy = room_remedy});
+  });
 }
 
 }  // namespace rondo::train

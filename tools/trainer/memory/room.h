@@ -5,7 +5,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <string>
-#include <vector>
 
 #include "rondo/rondo.h"
 #include "tools/trainer/machine/machine.h"
@@ -15,9 +14,9 @@ namespace rondo::train {
 
 /// Bytes of one rank.
 struct Plan {
-  std::array<std::size_t, uses.size()> held{};  ///< held from the first step on
-  std::size_t later = 0;                        ///< at most this is taken and freed within a step
-  std::size_t parameters = 0;                   ///< of the model, in elements
+  std::array<std::size_t, uses.size()> held{};  ///< held all the time
+  std::size_t later = 0;       ///< taken for a short while, before or after training
+  std::size_t parameters = 0;  ///< of the model, in elements
 
   std::size_t total() const;
   /// "12.5 MiB a rank (parameters 3.08 MiB, ...)".
@@ -33,16 +32,8 @@ Plan plan_of(const Options& options, Communicator& world, std::size_t rows, cons
 /// buffers forever.
 void require_within(const Plan& plan, const Options& options);
 
-/// The memory that a rank needs, and the memory that is free where it runs.
-struct Wish {
-  CommonMemory from{};
-  std::uint64_t bytes = 0;
-};
-
-/// Throws AgreedError if the ranks of one place need more than is free there. In order of rank.
-/// `where`: "on the machine of rank" or "on the GPU of rank", before a number.
-void require_room(const std::vector<Wish>& wishes, const Plan& plan, const std::string& where);
-/// Collective. The same check with the free memory that each rank finds on its machine.
+/// Collective. Throws AgreedError if the ranks of one place need more than is free there. Each of them
+/// needs as much.
 void require_room(Communicator& control, const Plan& plan, const Machine& machine);
 
 }  // namespace rondo::train

@@ -63,6 +63,11 @@ class Layout {
   }
   const std::vector<Unit>& units() const { return units_; }
   const Unit& unit(std::size_t index) const { return units_[index]; }
+  std::vector<std::size_t> unit_sizes() const {
+    std::vector<std::size_t> sizes;
+    for (const Unit& unit : units_) sizes.push_back(unit.size);
+    return sizes;
+  }
   /// Parameters of the whole model, in elements.
   std::size_t size() const { return size_; }
 

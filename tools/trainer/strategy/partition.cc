@@ -1,7 +1,5 @@
 #include "tools/trainer/strategy/partition.h"
 
-#include <map>
-
 namespace rondo::train {
 namespace {
 
@@ -44,20 +42,6 @@ Extent Partition::owned(std::size_t segment) const {
   const Segment& s = segments_[segment];
   const std::size_t begin = std::min(s.begin + rank_ * s.block, s.end);
   return {begin, std::min(begin + s.block, s.end) - begin};
-}
-
-std::size_t Partition::most_held() const {
-  std::vector<std::size_t> sizes;
-  for (std::size_t index = 0; index < segments_.size(); ++index) sizes.push_back(padded(index));
-  return held_at_once(sizes, 2);
-}
-
-std::size_t held_at_once(const std::vector<std::size_t>& sizes, int others) {
-  std::size_t elements = sizes[0];
-  std::map<std::size_t, int> arrays;  // by size
-  for (std::size_t index = 1; index < sizes.size(); ++index)
-    if (++arrays[sizes[index]] <= others) elements += sizes[index];
-  return elements;
 }
 
 }  // namespace rondo::train

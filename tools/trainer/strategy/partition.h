@@ -27,10 +27,6 @@ struct Segment {
   std::size_t own = 0;    ///< where this rank's block begins in an array of own blocks
 };
 
-/// Elements of the arrays that are needed if at most the first size and `others` more are held at
-/// once. An array serves equal sizes in turn.
-std::size_t held_at_once(const std::vector<std::size_t>& sizes, int others);
-
 /// A run of the flat model.
 struct Extent {
   std::size_t begin = 0;
@@ -55,8 +51,11 @@ class Partition {
   std::size_t own_size() const { return own_size_; }
   std::size_t padding() const { return whole_size() - model_size_; }
   std::size_t padded(std::size_t segment) const { return segments_[segment].block * ranks_; }
-  /// Elements, padding included, that are held at most if it is segment 0 and two others.
-  std::size_t most_held() const;
+  std::vector<std::size_t> padded_sizes() const {
+    std::vector<std::size_t> sizes;
+    for (const Segment& segment : segments_) sizes.push_back(segment.block * ranks_);
+    return sizes;
+  }
   /// Where a unit begins in its padded segment.
   std::size_t offset_in_segment(std::size_t unit) const {
     return begins_[unit] - segments_[segment_of_[unit]].begin;

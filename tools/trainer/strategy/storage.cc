@@ -30,35 +30,30 @@ void Values::add(std::size_t begin, Values& terms, std::size_t terms_begin, std:
       count, false);
 }
 
-void Pool::take(std::size_t number, std::size_t size) {
-  const auto found = std::ranges::find(idle_, size, &Values::size);
-  if (found == idle_.end()) {
-    taken_[number] = {ledger_, use_, precision_, size};
-  } else {
-    taken_[number] = std::move(*found);
-    idle_.erase(found);
-  }
+Pool::Pool(Ledger& ledger, Use use, Precision precision, const std::vector<std::size_t>& sizes,
+           std::size_t others)
+    : taken_(sizes.size()) {
+  if (sizes.empty()) return;
+  first_.emplace_back(ledger, use, precision, sizes[0]);
+  for (std::size_t i = 0; i < std::min(others, sizes.size() - 1); ++i)
+    others_.emplace_back(ledger, use, precision, *std::max_element(sizes.begin() + 1, sizes.end()));
 }
 
 Storage::Storage(const Workplace& place, const Partition& partition, const StrategyOptions& options,
-                 bool blocks_only, Use use, Use later)
+                 bool blocks_only, Use use, Use passing)
     : place_(place),
       partition_(partition),
       options_(options),
       blocks_only_(blocks_only),
       values_(place.ledger, use, options.precision,
               blocks_only ? partition.own_size() : partition.whole_size()),
-      buffers_(place.ledger, later, options.precision, partition.segments().size()),
-      open_(place.ledger, Use::working, Precision::float32, place.layout.units().size()),
+      // The root's, one that is computed, and one on the wire meanwhile.
+      buffers_(place.ledger, passing, options.precision,
+               blocks_only ? partition.padded_sizes() : std::vector<std::size_t>(),
+               options.overlap ? 2 : 1),
+      open_(place.ledger, Use::working, Precision::float32,
+            values_.is_narrow() ? place.layout.unit_sizes() : std::vector<std::size_t>(), 1),
       calls_(partition.segments().size()) {}
-
-std::size_t Storage::later_bytes() const {
-  const std::size_t held = blocks_only_ ? partition_.most_held() * size_of(values_.type()) : 0;
-  if (!values_.is_narrow()) return held;
-  std::vector<std::size_t> sizes;  // unit 0 and at most one other are open at once
-  for (const Unit& unit : place_.layout.units()) sizes.push_back(unit.size);
-  return held + held_at_once(sizes, 1) * sizeof(float);
-}
 
 void Parameters::adopt(std::size_t unit, std::span<const float> values) {
   if (!blocks_only_) return values_.write(partition_.whole_begin(unit), values);
@@ -109,7 +104,7 @@ void Parameters::settle() {
 
 void Parameters::gather(std::size_t segment) {
   const Segment& cut = partition_.segment(segment);
-  if (blocks_only_) take_buffer(segment);
+  if (blocks_only_) buffers_.take(segment);
   void* const into = values_of(segment).at(blocks_only_ ? 0 : cut.whole);
   calls_[segment] = Pending(place_, {Collective::all_gather, values_.at(own_begin(segment)), into,
                                      cut.block, values_.type()});
@@ -139,7 +134,7 @@ void Gradients::begin_micro_step(bool last) {
 void Gradients::open(std::size_t unit) {
   const std::size_t segment = partition_.segment_of(unit);
   if (blocks_only_ && buffers_[segment].empty()) {
-    take_buffer(segment);
+    buffers_.take(segment);
     buffers_[segment].zero();
   }
   if (!values_.is_narrow()) return;

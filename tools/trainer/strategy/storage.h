@@ -17,7 +17,7 @@
 
 namespace rondo::train {
 
-/// An array of float32 or 16-bit floats, chosen when the program runs. Owns `size()` zeroed elements,
+/// An array of float32 or 16-bit floats, chosen when the program runs. Owns `count` zeroed elements,
 /// counted in the ledger. Movable.
 class Values {
  public:
@@ -25,7 +25,6 @@ class Values {
   Values(Ledger& ledger, Use use, Precision precision, std::size_t count)
       : precision_(precision), bytes_(ledger, use, count * info(precision).bytes) {}
 
-  std::size_t size() const { return bytes_.size() / info(precision_).bytes; }
   bool empty() const { return bytes_.empty(); }
   bool is_narrow() const { return precision_ != Precision::float32; }
   DataType type() const { return info(precision_).wire; }
@@ -59,24 +58,29 @@ class Values {
   Array<std::byte> bytes_{};
 };
 
-/// Numbered arrays that are taken for a short while, again and again. Memory is kept for the next array
-/// of the same size. Contents are undefined.
+/// Numbered arrays that are taken for a short while, again and again. Number 0 has memory of its own, all
+/// others share that of a few. Contents are undefined.
 class Pool {
  public:
-  Pool(Ledger& ledger, Use use, Precision precision, std::size_t numbers)
-      : ledger_(ledger), use_(use), precision_(precision), taken_(numbers) {}
+  /// `sizes`: what the numbers need at least. None: nothing is taken. `others`: how many besides number 0
+  /// are taken at once.
+  Pool(Ledger& ledger, Use use, Precision precision, const std::vector<std::size_t>& sizes,
+       std::size_t others);
 
-  void take(std::size_t number, std::size_t size);
-  void give(std::size_t number) { idle_.push_back(std::exchange(taken_[number], {})); }
+  void take(std::size_t number) {
+    taken_[number] = std::move(idle(number).back());
+    idle(number).pop_back();
+  }
+  void give(std::size_t number) { idle(number).push_back(std::exchange(taken_[number], {})); }
   /// Empty where it is not taken.
   Values& operator[](std::size_t number) { return taken_[number]; }
 
  private:
-  Ledger& ledger_;
-  Use use_;
-  Precision precision_;
+  std::vector<Values>& idle(std::size_t number) { return number == 0 ? first_ : others_; }
+
   std::vector<Values> taken_;
-  std::vector<Values> idle_{};
+  std::vector<Values> first_{};
+  std::vector<Values> others_{};
 };
 
 /// Sends gradients in another form than the one in which they lie: rounded, as 8-bit numbers, or only
@@ -105,17 +109,15 @@ std::unique_ptr<Compressor> make_compressor(const Workplace& place, const Partit
 class Storage {
  public:
   std::span<float> at(std::size_t unit) {
-    if (values_.is_narrow()) return open_[unit].floats(0, open_[unit].size());
-    return values_of(partition_.segment_of(unit))
-        .floats(begin_of(unit), place_.layout.unit(unit).size);
+    const std::size_t size = place_.layout.unit(unit).size;
+    if (values_.is_narrow()) return open_[unit].floats(0, size);
+    return values_of(partition_.segment_of(unit)).floats(begin_of(unit), size);
   }
-  /// As Strategy::later_bytes().
-  std::size_t later_bytes() const;
 
  protected:
-  /// `use`: of what is kept; `later`: of the buffers.
+  /// `use`: of what is kept; `passing`: of the buffers.
   Storage(const Workplace& place, const Partition& partition, const StrategyOptions& options,
-          bool blocks_only, Use use, Use later);
+          bool blocks_only, Use use, Use passing);
 
   Values& values_of(std::size_t segment) { return blocks_only_ ? buffers_[segment] : values_; }
   /// Where a unit begins in the values of its segment.
@@ -126,10 +128,9 @@ class Storage {
   std::size_t own_begin(std::size_t segment) const {
     return blocks_only_ ? partition_.segment(segment).own : partition_.own_block(segment);
   }
-  void take_buffer(std::size_t segment) { buffers_.take(segment, partition_.padded(segment)); }
   /// 16 bits only: the unit in float32, whose content is undefined, until open_.give(unit).
   std::span<float> open_unit(std::size_t unit) {
-    open_.take(unit, place_.layout.unit(unit).size);
+    open_.take(unit);
     return at(unit);
   }
 

@@ -85,8 +85,6 @@ class Strategy {
   Traffic asynchronous_traffic() const { return exchange_ ? exchange_->traffic() : Traffic(); }
   /// Each pass over the model (all gradients, or all parameters) makes a call for each segment.
   const Partition& partition() const { return partition_; }
-  /// At most this many bytes of arrays are taken during a step and not when the strategy is made.
-  std::size_t later_bytes() const { return parameters_.later_bytes() + gradients_.later_bytes(); }
 
  private:
   bool is_narrow() const { return options_.precision != Precision::float32; }
