@@ -1,15 +1,15 @@
 // A device's operations give the CPU's results. Errors if no device can be used.
+#include <algorithm>
 #include <cmath>
-#include <functional>
+#include <string>
+#include <utility>
 #include <vector>
 
 #include "tests/catch.h"
+#include "tests/trainer/bare.h"
 #include "tests/trainer/train.h"
 #include "tools/trainer/data/random.h"
 #include "tools/trainer/device/device.h"
-#include "tools/trainer/math/math.h"
-#include "tools/trainer/memory/ledger.h"
-#include "tools/trainer/optimize/optimizer.h"
 
 namespace {
 
@@ -24,118 +24,58 @@ Floats random_values(std::size_t size, std::uint64_t seed) {
   return values;
 }
 
-/// Runs body(machine) with a device of its own.
+/// Runs body(world, machine) with a device of its own.
 template <class Body>
 void on_device(Body&& body) {
   test::with_world(1, {}, [&](Communicator& world) {
     const train::device::Device machine(world.dup());
-    body(machine);
+    body(world, machine);
   });
 }
 
-/// Arrays of random values in a machine's memory, the same on all machines.
-class Place {
- public:
-  explicit Place(const Machine& machine) : math(machine), machine_(machine), ledger_(machine) {}
-
-  std::span<float> of(std::size_t size) {
-    arrays_.push_back({ledger_, Use::activations, size});
-    arrays_.back().write(0, random_values(size, arrays_.size()));
-    return arrays_.back().span();
-  }
-  std::span<double> doubles(std::size_t size) {
-    doubles_ = {ledger_, Use::activations, size};
-    return doubles_.span();
-  }
-  /// All arrays, one after the other.
-  Floats values() {
-    Floats all;
-    for (const auto& array : arrays_) {
-      Floats host(array.size());
-      machine_.read(array.data(), host.data(), array.size() * sizeof(float));
-      all.insert(all.end(), host.begin(), host.end());
-    }
-    return all;
-  }
-
-  Math math;
-
- private:
-  const Machine& machine_;
-  Ledger ledger_;
-  std::vector<Array<float>> arrays_{};
-  Array<double> doubles_{};
+/// The loss of a model whose sizes fill no warp, and all of its gradients.
+struct Learned {
+  double loss = 0;
+  std::vector<std::pair<std::string, Floats>> gradients{};  ///< by the names of tensors
 };
-
-/// Runs it on both; all arrays are then alike, and so is what it returns.
-void expect_alike(const std::function<double(Place&)>& operation) {
-  const auto run = [&](const Machine& machine) {
-    Place place(machine);
-    const double result = operation(place);
-    Floats values = place.values();
-    values.push_back(static_cast<float>(result));
-    return values;
-  };
-  const Floats expected = run(host_machine());
-  on_device([&](const Machine& machine) {
-    const Floats values = run(machine);
-    for (std::size_t k = 0; k < expected.size(); ++k) {
-      test::expect_that(std::fabs(values[k] - expected[k]) <= 2e-5F * (1 + std::fabs(expected[k])),
-                        "value " + std::to_string(k) + ": " + std::to_string(values[k]) + " for " +
-                            std::to_string(expected[k]));
+Learned learn_on(Communicator& world, const Machine& machine) {
+  constexpr std::size_t rows = 3, columns = 37, characters = 45;
+  Random random(7);
+  Batch batch{.rows = rows, .columns = columns};
+  for (std::size_t i = 0; i < rows * columns; ++i) {
+    batch.tokens.push_back(static_cast<std::int32_t>(random.below(characters)));
+    batch.targets.push_back(static_cast<std::int32_t>(random.below(characters)));
+  }
+  Bare bare(world,
+            {.outputs = characters, .inputs = 2 * columns, .layers = 2, .heads = 2, .width = 20},
+            {}, machine);
+  Learned learned{.loss = bare.learn(batch, 0.25)};
+  for (std::size_t u = 0; u < bare.model.layout().units().size(); ++u) {
+    for (const Parameter& parameter : bare.model.layout().unit(u).parameters) {
+      const auto own = bare.strategy.gradients(u).subspan(parameter.offset, parameter.size());
+      learned.gradients.emplace_back(parameter.name, Floats(own.size()));
+      machine.read(own.data(), learned.gradients.back().second.data(), own.size_bytes());
     }
-  });
+  }
+  return learned;
 }
 
-TEST_CASE("layers on a device are the processor's") {
-  constexpr std::size_t rows = 45, inputs = 5, outputs = 70, size = rows * outputs;
-  expect_alike([&](Place& place) {
-    const auto input = place.of(rows * inputs), weight = place.of(outputs * inputs);
-    const auto bias = place.of(outputs), output = place.of(size), outer = place.of(size);
-    place.math.linear(rows, input, {weight, bias}, output);
-    place.math.linear_backward(rows, outer, input, weight, place.of(rows * inputs),
-                               {place.of(outputs * inputs), place.of(outputs)});
-    const auto gain = place.of(outputs), normal = place.of(size);
-    const NormStatistics kept{place.of(rows), place.of(rows)};
-    place.math.layer_norm(output, {gain, bias}, normal, kept);
-    place.math.layer_norm_backward(outer, output, gain, kept, place.of(size),
-                                   {place.of(outputs), place.of(outputs)});
-    place.math.gelu(normal, place.of(size));
-    place.math.gelu_backward(outer, normal, outer);
-    place.math.add(outer, normal, place.of(size));
-    place.math.zero(input);
-    return 0;
-  });
-}
-
-TEST_CASE("attention on a device is the processor's") {
-  const AttentionShape shape{.blocks = 3, .length = 37, .heads = 2, .width = 10};
-  const std::size_t rows = shape.blocks * shape.length;
-  expect_alike([&](Place& place) {
-    const auto packed = place.of(rows * 3 * shape.width), weights = place.of(shape.weights());
-    const auto output = place.of(rows * shape.width), gradient = place.of(packed.size());
-    place.math.attention(shape, packed, weights, output);
-    // The scratch holds something else on each machine.
-    const auto scratch = place.of(shape.blocks * shape.length * shape.length);
-    place.math.attention_backward(shape, output, packed, weights, scratch, gradient);
-    place.math.zero(scratch);
-    return 0;
-  });
-}
-
-TEST_CASE("embedding and loss on a device are the processor's, also for tokens that repeat") {
-  const std::vector<std::int32_t> tokens{2, 0, 2, 1, 1, 1, 4, 2};
-  constexpr std::size_t columns = 4, width = 6, vocabulary = 5, positions = 7;
-  expect_alike([&](Place& place) {
-    const auto table = place.of(vocabulary * width), places = place.of(positions * width);
-    const auto output = place.of(tokens.size() * width);
-    place.math.embed(tokens, columns, table, places, output);
-    place.math.embed_backward(output, tokens, columns, place.of(table.size()),
-                              place.of(places.size()));
-    const auto scores = place.of(tokens.size() * 40);
-    const double loss = place.math.cross_entropy(scores, tokens, place.doubles(tokens.size()));
-    place.math.cross_entropy_backward(scores, tokens, 0.25F);
-    return loss;
+TEST_CASE("the gradient of every tensor on a device is the processor's") {
+  on_device([&](Communicator& world, const Machine& machine) {
+    const Learned expected = learn_on(world, host_machine());
+    const Learned learned = learn_on(world, machine);
+    test::expect_that(learned.loss == Approx(expected.loss).epsilon(1e-5), "the loss");
+    for (std::size_t i = 0; i < expected.gradients.size(); ++i) {
+      const auto& [name, values] = expected.gradients[i];
+      float largest = 0;
+      float off = 0;
+      for (std::size_t k = 0; k < values.size(); ++k) {
+        largest = std::max(largest, std::fabs(values[k]));
+        off = std::max(off, std::fabs(values[k] - learned.gradients[i].second[k]));
+      }
+      test::expect_that(largest > 0 && off <= 5e-5F * largest,
+                        name + ": " + std::to_string(off) + " off " + std::to_string(largest));
+    }
   });
 }
 
@@ -167,7 +107,7 @@ TEST_CASE("an optimizer's step on a device is the processor's") {
     return after;
   };
   const Floats expected = step_on(host_machine());
-  on_device([&](const Machine& machine) {
+  on_device([&](Communicator&, const Machine& machine) {
     Floats values = step_on(machine);
     test::expect_that(values.back() == Approx(expected.back()), "the sum of squares");
     values.back() = expected.back();

@@ -44,11 +44,7 @@ void with_model(const ModelOptions& model, Body body) {
 
 /// The gradient of the batch's loss.
 std::vector<float> gradient_of(Bare& bare, const Batch& batch) {
-  bare.strategy.begin_step();
-  bare.strategy.begin_micro_step(true);
-  bare.model.forward(batch, bare.strategy);
-  bare.model.backward(batch, bare.strategy, 1);
-  bare.strategy.end_micro_step();
+  bare.learn(batch, 1);
   std::vector<float> all;
   for (std::size_t unit = 0; unit < bare.model.layout().units().size(); ++unit) {
     const auto part = bare.strategy.gradients(unit);

@@ -126,26 +126,6 @@ TEST_CASE("an error that one rank finds is every rank's") {
   CHECK_THAT(words, Catch::Contains("trouble 1"));
 }
 
-TEST_CASE("an error of one rank in the middle of a step ends the others with its words") {
-  std::vector<std::string> errors(3);
-  test::with_world(3, {}, [&](Communicator& world) {
-    const auto rank = static_cast<std::size_t>(world.rank());
-    train::Session session(small_gpt_options(), world);
-    session.step();
-    try {
-      if (rank == 1) throw Error(ErrorCode::out_of_memory, "no memory for gradients", {});
-      session.step();
-    } catch (const std::exception& error) {  // as main() does
-      errors[rank] = error.what();
-      world.abort(error.what());
-    }
-  });
-  for (const std::string& words : errors) {
-    INFO(words);
-    CHECK(words.find("no memory for gradients") != std::string::npos);
-  }
-}
-
 TEST_CASE("ranks with other options are found out before they train") {
   using O = train::Options;
   for (const auto& [change, refused] : std::vector<std::pair<void (*)(O&), bool>>{
