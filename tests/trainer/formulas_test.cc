@@ -34,16 +34,17 @@ constexpr std::array rows{Row{"ddp", 112e9, 2, 2, 10}, Row{"zero1", 38.5e9, 2, 2
                           Row{"zero2", 26.25e9, 2, 6, 6}, Row{"zero3", 14e9, 3, 15, 15}};
 
 TEST_CASE("7 billion parameters on 8 ranks: 112, 38.5, 26.25 and 14 GB") {
-  const Traits alone{.ranks = 1, .parameters = 1000};
-  const Traits mixed{.ranks = 8,
-                     .parameters = 7'000'000'000,
-                     .element = 2,
-                     .gradient_wire = 2,
-                     .state_bytes = 12};  // Adam in mixed precision
   for (const Row& row : rows) {
-    CHECK(StepFormulas(kind_of(row.strategy), mixed).memory().value == Approx(row.memory));
-    CHECK(StepFormulas(kind_of(row.strategy), alone).memory().value == Approx(16000));
-    CHECK(StepFormulas(kind_of(row.strategy), alone).bytes().value == 0);
+    const Traits mixed{.strategy = kind_of(row.strategy),
+                       .ranks = 8,
+                       .parameters = 7'000'000'000,
+                       .element = 2,
+                       .gradient_wire = 2,
+                       .state_bytes = 12};  // Adam in mixed precision
+    CHECK(StepFormulas(mixed).memory().value == Approx(row.memory));
+    const Traits alone{.strategy = kind_of(row.strategy), .ranks = 1, .parameters = 1000};
+    CHECK(StepFormulas(alone).memory().value == Approx(16000));
+    CHECK(StepFormulas(alone).bytes().value == 0);
   }
 }
 
@@ -51,21 +52,25 @@ TEST_CASE("a step sends 2f, 2f, 2f and 3f times the model; with A micro-steps 2f
   for (const int ranks : {2, 3, 4, 8}) {
     const double unit = 4800.0 * (ranks - 1) / ranks;
     for (const Row& row : rows) {
-      Traits traits{.ranks = ranks, .parameters = 1200};
-      CHECK(StepFormulas(kind_of(row.strategy), traits).bytes().value == Approx(row.one * unit));
+      Traits traits{.strategy = kind_of(row.strategy), .ranks = ranks, .parameters = 1200};
+      CHECK(StepFormulas(traits).bytes().value == Approx(row.one * unit));
       traits.micro_steps = 5;
-      CHECK(StepFormulas(kind_of(row.strategy), traits).bytes().value == Approx(row.five * unit));
+      CHECK(StepFormulas(traits).bytes().value == Approx(row.five * unit));
       traits.reduces_every_micro_step = true;
-      CHECK(StepFormulas(kind_of(row.strategy), traits).bytes().value == Approx(row.each * unit));
+      CHECK(StepFormulas(traits).bytes().value == Approx(row.each * unit));
     }
   }
-  const Traits each{.micro_steps = 5, .reduces_every_micro_step = true};
-  CHECK(StepFormulas(kind_of("ddp"), each).bytes().text == "2A f G");
+  const Traits each{.strategy = kind_of("ddp"), .micro_steps = 5, .reduces_every_micro_step = true};
+  CHECK(StepFormulas(each).bytes().text == "2A f G");
 }
 
 TEST_CASE("other algorithms have formulas of their own, as text") {
-  Traits traits{.ranks = 4, .parameters = 1200, .calls = 2, .reduced_by = "double_tree"};
-  const StepFormulas tree(kind_of("ddp"), traits);
+  Traits traits{.strategy = kind_of("ddp"),
+                .ranks = 4,
+                .parameters = 1200,
+                .calls = 2,
+                .reduced_by = "double_tree"};
+  const StepFormulas tree(traits);
   CHECK(tree.bytes().text == "2f G");
   CHECK(tree.messages().text == "double_tree: 4(P-1)/P a call");
   CHECK(tree.cost_words() ==
@@ -74,9 +79,10 @@ TEST_CASE("other algorithms have formulas of their own, as text") {
   CHECK(tree.seconds({.alpha = 1, .beta = 1e-3, .gamma = 1e-6}) ==
         Approx(2 * 2 * 3 + 1e-3 * 2 * 4800 + 1e-6 * 4800));
   traits.reduced_by = "one_shot";
-  CHECK(StepFormulas(kind_of("ddp"), traits).bytes().text == "one_shot: (P-1) G");
+  CHECK(StepFormulas(traits).bytes().text == "one_shot: (P-1) G");
   traits.reduced_by = traits.gathered_by = "circulant";
-  CHECK(StepFormulas(kind_of("zero3"), traits).messages().text == "circulant: q a call");
+  traits.strategy = kind_of("zero3");
+  CHECK(StepFormulas(traits).messages().text == "circulant: q a call");
 }
 
 TEST_CASE("the means of what algorithms send are those of their schedules") {
@@ -156,13 +162,13 @@ TEST_CASE("a profile gives a link's rate and constants, and is refused in words 
 }
 
 TEST_CASE("a validation says what is exact, what is within its bar and what is off") {
-  Evidence evidence{.strategy = kind_of("zero2"),
-                    .traits = {.ranks = 4, .parameters = 1200, .calls = 2},
-                    .settled = true,
-                    .full = true,
-                    .payload = 7200,
-                    .messages = 12,
-                    .alone = 0.010};
+  Evidence evidence{
+      .traits = {.strategy = kind_of("zero2"), .ranks = 4, .parameters = 1200, .calls = 2},
+      .settled = true,
+      .full = true,
+      .payload = 7200,
+      .messages = 12,
+      .alone = 0.010};
   evidence.state = 4800 + 1200 + 2400;
   evidence.compute = 0.020;
   evidence.exposed = 0.004;
@@ -189,9 +195,9 @@ TEST_CASE("a validation says what is exact, what is within its bar and what is o
 }
 
 TEST_CASE("messages that devices do not send are left out; others that are missing are off") {
-  Evidence evidence{.strategy = kind_of("ddp"),
-                    .traits = {.ranks = 4, .parameters = 1200, .calls = 2},
-                    .settled = true};
+  Evidence evidence{
+      .traits = {.strategy = kind_of("ddp"), .ranks = 4, .parameters = 1200, .calls = 2},
+      .settled = true};
   CHECK(validation_rows(evidence)[0].what == "payload a rank");
   CHECK_FALSE(validation_rows(evidence)[0].within());
   evidence.settled = false;

@@ -100,7 +100,7 @@ TEST_CASE("what cannot be trained is refused on every rank together, in the same
               o.sample = 5;
               o.prompt = "The f\xc3\xb6x";
             },
-            "the text has no '\xc3\xb6', so the model does not know it"},
+            "the text has no \"\xc3\xb6\", so the model does not know it"},
            {[](O& o) { o.profile = "/nowhere/profile.json"; }, "there is no such file to read"},
            {[](O& o) { o.log = "/nowhere/log.csv"; }, "cannot write /nowhere/log.csv"},
            {[](O& o) { o.batch = std::numeric_limits<std::size_t>::max(); },

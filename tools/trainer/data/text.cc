@@ -3,6 +3,7 @@
 #include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <nlohmann/json.hpp>
 #include <numeric>
 
 #include "tools/trainer/data/random.h"
@@ -51,18 +52,8 @@ Batch Text::batch(Part part, std::span<const std::size_t> numbers) const {
 }
 
 std::string readable(const std::string& text) {
-  std::string words;
-  for (const char character : text) {
-    const auto byte = static_cast<unsigned char>(character);
-    if (character == '\n') {
-      words += "\\n";
-    } else if (byte < ' ' || byte == 0x7f) {
-      words += format("\\x%02x", byte);
-    } else {
-      words += character;
-    }
-  }
-  return "'" + words + "'";
+  using Json = nlohmann::json;
+  return Json(text).dump(-1, ' ', false, Json::error_handler_t::replace);
 }
 
 std::string read_text(const std::string& path) {

@@ -51,7 +51,7 @@ class Text {
   std::vector<std::int32_t> tokens_{};
 };
 
-/// A text for people: in quotes, with unprintable characters as "\\n" or "\\x1b".
+/// A text for people: in quotes, with unprintable characters as "\\n" or "\\u001b".
 std::string readable(const std::string& text);
 
 /// The contents of a file. Throws Error{invalid_argument} if it is missing, a folder, or empty.

@@ -81,7 +81,7 @@ std::string carrier(Communicator& world, Collective collective, const Traits& tr
 /// other calls use the same.
 void add_algorithms(Communicator& world, bool counts, Evidence& evidence) {
   Traits& traits = evidence.traits;
-  const StepFormulas formulas(evidence.strategy, traits);
+  const StepFormulas formulas(traits);
   evidence.settled = counts;
   traits.reduced_by = carrier(world, formulas.reducing(), traits, evidence.settled);
   if (formulas.gathers() > 0)
@@ -94,7 +94,7 @@ double communication_alone(Communicator& world, const Machine& machine, const Ev
   if (world.size() == 1) return 0;
   constexpr int tries = 10;
   const Traits& traits = evidence.traits;
-  const StepFormulas formulas(evidence.strategy, traits);
+  const StepFormulas formulas(traits);
   const auto ranks = static_cast<std::size_t>(world.size());
   const std::size_t calls = traits.calls;
   const std::size_t block = (traits.parameters / calls + ranks) / ranks;
@@ -136,8 +136,8 @@ Evidence evidence_of(Session& session, Communicator& world, const Options& optio
   const Partition& partition = session.strategy().partition();
   const double master = strategy.precision != Precision::float32 ? 4 : 0;
   Evidence evidence{
-      .strategy = session.strategy().kind(),
-      .traits = {.ranks = world.size(),
+      .traits = {.strategy = session.strategy().kind(),
+                 .ranks = world.size(),
                  .parameters = session.layout().size(),
                  .padding = partition.padding(),
                  .micro_steps = options.accumulate,

@@ -57,8 +57,8 @@ std::optional<CallCost> find_call_cost(Collective kind, std::string_view algorit
   return cost;
 }
 
-StepFormulas::StepFormulas(const StrategyInfo& row, const Traits& traits)
-    : row_(row),
+StepFormulas::StepFormulas(const Traits& traits)
+    : row_(traits.strategy),
       traits_(traits),
       reduces_each_(row_.shards_gradients ||
                     (!row_.shards_state && traits.reduces_every_micro_step)),

@@ -26,6 +26,7 @@ namespace rondo::train {
 
 /// The properties of a training run that formulas use.
 struct Traits {
+  StrategyInfo strategy{};  ///< not an asynchronous one
   int ranks = 1;
   std::size_t parameters = 0;
   std::size_t padding = 0;      ///< elements that travel in each pass over the model beside its own
@@ -71,8 +72,8 @@ struct Link {
 /// The formulas of a strategy. A step's calls pass over the model so many times.
 class StepFormulas {
  public:
-  /// The arguments outlive it.
-  StepFormulas(const StrategyInfo& row, const Traits& traits);
+  /// The traits outlive it.
+  explicit StepFormulas(const Traits& traits);
 
   Collective reducing() const { return costs_[0].kind; }  ///< all_reduce or reduce_scatter
   std::size_t reductions() const { return reduces_each_ ? traits_.micro_steps : 1; }

@@ -37,7 +37,7 @@ bool counts_messages(const Evidence& evidence) {
 }
 
 std::string notes(const Evidence& evidence) {
-  const StepFormulas formulas(evidence.strategy, evidence.traits);
+  const StepFormulas formulas(evidence.traits);
   std::string words;
   if (evidence.skipped > 0)
     words = format("%zu of %zu steps were skipped (fp16 overflowed); formulas are of steps taken\n",
@@ -88,7 +88,7 @@ double ValidationRow::difference() const {
 bool ValidationRow::within() const { return limit < 0 || std::abs(difference()) <= limit + 1e-9; }
 
 std::vector<ValidationRow> validation_rows(const Evidence& evidence) {
-  const StepFormulas formulas(evidence.strategy, evidence.traits);
+  const StepFormulas formulas(evidence.traits);
   const Formula bytes = formulas.bytes();
   const Formula bytes_held = formulas.memory();
   // Where algorithms are chosen by size, calls may use another one than the formula.
@@ -112,8 +112,8 @@ std::vector<ValidationRow> validation_rows(const Evidence& evidence) {
 
 std::string validation_text(const Evidence& evidence) {
   std::string text = format("\nformulas of %s: P = %d, %zu parameters",
-                            std::string(evidence.strategy.name).c_str(), evidence.traits.ranks,
-                            evidence.traits.parameters);
+                            std::string(evidence.traits.strategy.name).c_str(),
+                            evidence.traits.ranks, evidence.traits.parameters);
   if (evidence.traits.padding > 0) text += format(" + %zu padding", evidence.traits.padding);
   text +=
       format(", A = %zu, f = (P-1)/P\n%-18s %-38s %14s %14s %-5s %9s\n",

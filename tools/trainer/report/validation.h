@@ -13,7 +13,6 @@ namespace rondo::train {
 
 /// The inputs of the formulas, and what the run measured.
 struct Evidence {
-  StrategyInfo strategy{};
   Traits traits{};
   std::size_t steps = 0;    ///< measured
   std::size_t skipped = 0;  ///< of them: fp16 overflowed, so zero1 and zero2 gathered nothing
