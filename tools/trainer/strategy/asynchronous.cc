@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <utility>
 
 namespace rondo::train {
 namespace {
@@ -47,7 +48,7 @@ void Asynchronous::after_step(const Replica& replica) {
   if (step_ % pace_.local_steps == 0) add_changes(replica);
   exchange(replica);
   const auto is_late = [&](const Peer& peer) {
-    return is_behind(peer) && step_ - peer.since() >= pace_.staleness;
+    return peer.since() > 0 && step_ - peer.since() >= pace_.staleness;
   };
   wait_while(is_late, replica);
 }
@@ -67,8 +68,7 @@ void Asynchronous::add_changes(const Replica& replica) {
     if (&peer == &own) continue;
     for (std::size_t i = header_floats; i < peer.change.size(); ++i)
       peer.change[i] += own.change[i];
-    if (!peer.is_due) peer.due_since = step_;
-    peer.is_due = true;
+    if (peer.due_since == 0) peer.due_since = step_;
   }
 }
 
@@ -97,7 +97,7 @@ void Asynchronous::wait_for_any(int late, const Replica& replica) {
 
 void Asynchronous::note_freed(int by) {
   Peer& peer = peers_[static_cast<std::size_t>(by)];
-  peer.is_free = true;
+  peer.sent_since = 0;
   send(by);
 }
 
@@ -113,15 +113,13 @@ void Asynchronous::wait_while(IsLate is_late, const Replica& replica) {
 
 void Asynchronous::send(int to) {
   Peer& peer = peers_[static_cast<std::size_t>(to)];
-  if (!peer.is_due || !peer.is_free) return;
+  if (peer.due_since == 0 || peer.sent_since > 0) return;
   const Header header{step_, peer.seen};
   std::memcpy(peer.change.data(), &header, sizeof header);
   window_->put_signal(peer.change, to, static_cast<std::size_t>(rank()) * peer.change.size(),
                       arrived);
   std::ranges::fill(peer.change, 0.0F);
-  peer.is_due = false;
-  peer.is_free = false;
-  peer.sent_since = peer.due_since;
+  peer.sent_since = std::exchange(peer.due_since, 0);
 }
 
 void Asynchronous::take(int from, const Replica& replica) {
@@ -146,7 +144,7 @@ void Asynchronous::settle(const Replica& replica) {
   if (settled_) return;
   add_changes(replica);
   exchange(replica);
-  wait_while(is_behind, replica);
+  wait_while([](const Peer& peer) { return peer.since() > 0; }, replica);
   // All that this rank has sent is taken. Until the others can say so, too, it takes theirs.
   for (int peer = 0; peer < world_.size(); ++peer)
     if (peer != rank()) window_->signal(peer, done);

@@ -69,15 +69,13 @@ class Asynchronous {
   struct Peer {
     std::span<float> place{};      ///< where its changes arrive here
     std::span<float> change{};     ///< for it, behind a header; this rank's own: the newest one
-    bool is_due = false;           ///< `change` is not empty
-    bool is_free = true;           ///< this rank's place there
     bool is_done = false;          ///< it has told so, in settle()
-    std::uint64_t due_since = 0;   ///< first step in `change`
-    std::uint64_t sent_since = 0;  ///< the same of what was sent last
+    std::uint64_t due_since = 0;   ///< first step in `change`; 0: that is empty
+    std::uint64_t sent_since = 0;  ///< of what lies in its place there; 0: that is free
     std::uint64_t seen = 0;        ///< its step, of the newest change taken
 
-    /// The step of the oldest change that it has not taken.
-    std::uint64_t since() const { return is_free ? due_since : sent_since; }
+    /// The step of the oldest change that it has not taken; 0: it has taken all.
+    std::uint64_t since() const { return sent_since > 0 ? sent_since : due_since; }
   };
 
   int rank() const { return world_.rank(); }
@@ -94,8 +92,6 @@ class Asynchronous {
   /// Until is_late(peer) holds for no peer; for whom it did not hold, it never will.
   template <class IsLate>
   void wait_while(IsLate is_late, const Replica& replica);
-  /// What it was sent, it has not taken yet.
-  static bool is_behind(const Peer& peer) { return peer.is_due || !peer.is_free; }
 
   Communicator& world_;
   std::size_t count_;
