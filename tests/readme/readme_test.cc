@@ -6,7 +6,6 @@
 #include <vector>
 
 #include "algorithms/table.h"
-#include "core/nccl/symbols.h"
 #include "core/settings/settings.h"
 #include "rondo/error.h"
 #include "tests/catch.h"
@@ -81,18 +80,6 @@ string transports_table() {
   return table;
 }
 
-string nccl_table() {
-  string table = "| functions | here | remark |\n|---|---|---|\n";
-  for (const auto& row : rondo::nccl::symbol_rows()) {
-    string names = "`" + string(row.names) + "`";
-    for (auto at = names.find(' '); at != string::npos; at = names.find(' ', at + 4))
-      names.replace(at, 1, "`, `");
-    table += "| " + names + " | " + string(rondo::nccl::name(row.support)) + " | " +
-             string(row.remark) + " |\n";
-  }
-  return table;
-}
-
 /// Every kind of rondo::Error, in the order of the code.
 std::vector<string> error_kinds() {
   std::vector<string> kinds;
@@ -122,8 +109,7 @@ TEST_CASE("the pages' tables are the code's") {
   for (const auto& [path, table] : {Page{"core/settings/README.md", settings_table()},
                                     Page{"algorithms/README.md", algorithms_table()},
                                     Page{"algorithms/README.md", costs_table()},
-                                    Page{"transports/README.md", transports_table()},
-                                    Page{"core/nccl/README.md", nccl_table()}}) {
+                                    Page{"transports/README.md", transports_table()}}) {
     INFO(path);
     CHECK(holds(path, table));
   }
