@@ -5,9 +5,7 @@
 
 #include "core/base/log.h"
 #include "core/cuda/handles.h"
-#include "core/cuda/kernels.h"
-#include "core/cuda/memory_operations.h"
-#include "core/cuda/spares.h"
+#include "core/cuda/per_context.h"
 
 namespace rondo::cuda {
 namespace {
@@ -36,10 +34,7 @@ struct Release {
       const std::scoped_lock lock(changing());
       check(find_driver()->device_primary_ctx_release(device), "cuDevicePrimaryCtxRelease");
       if (!is_gone(device)) return;
-      Kernels::forget(context);
-      ResidentKernels::forget(context);
-      Spares::forget(context);
-      forget_memory_operations(context);
+      PerContext::forget(context);
     } catch (const std::exception& error) {
       log(LogLevel::info, -1,
           "while giving back the context of device " + std::to_string(device) + ": " + error.what(),

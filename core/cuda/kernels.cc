@@ -115,11 +115,9 @@ Kernel find_kernel(Module module, const char* name, unsigned threads) {
 }
 
 const Kernels& Kernels::of(Context context) {
-  return PerContext<Kernels>::of(context,
+  return PerContext::of<Kernels>(context,
                                  [] { return std::make_unique<const Kernels>(kernel_image()); });
 }
-
-void Kernels::forget(Context context) { PerContext<Kernels>::forget(context); }
 
 Kernels::Kernels(const DeviceImage& image) {
   const Module module =
@@ -170,11 +168,9 @@ void Kernels::combine(const Combination& how, DevicePointer target,
 }
 
 const ResidentKernels& ResidentKernels::of(Context context) {
-  return PerContext<ResidentKernels>::of(context,
+  return PerContext::of<ResidentKernels>(context,
                                          [] { return std::make_unique<const ResidentKernels>(); });
 }
-
-void ResidentKernels::forget(Context context) { PerContext<ResidentKernels>::forget(context); }
 
 ResidentKernels::ResidentKernels() {
   const Module module = load_module(resident_image(), "calls between GPUs go by copies");

@@ -59,10 +59,6 @@ class Kernels {
   /// load them.
   static const Kernels& of(Context context);
 
-  /// Forgets the kernels of a context that was destroyed. Another one may get its address.
-  /// Thread-safe.
-  static void forget(Context context);
-
   /// Loads `image` into the current context, and throws, as load_module() does.
   explicit Kernels(const DeviceImage& image);
   Kernels(const Kernels&) = delete;
@@ -89,8 +85,6 @@ class ResidentKernels {
  public:
   /// The kernels of `context`: see Kernels::of().
   static const ResidentKernels& of(Context context);
-  /// See Kernels::forget().
-  static void forget(Context context);
 
   /// Loads the image into the current context. Throws what Kernels() throws.
   ResidentKernels();

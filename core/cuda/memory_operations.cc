@@ -80,17 +80,12 @@ struct BatchedOperations {
 
 template <class Operations>
 void require(Context context) {
-  PerContext<Operations>::of(context, [] { return std::make_unique<const Operations>(); });
+  PerContext::of<Operations>(context, [] { return std::make_unique<const Operations>(); });
 }
 
 }  // namespace
 
 void require_memory_operations(Context context) { require<SingleOperations>(context); }
 void require_batches(Context context) { require<BatchedOperations>(context); }
-
-void forget_memory_operations(Context context) {
-  PerContext<SingleOperations>::forget(context);
-  PerContext<BatchedOperations>::forget(context);
-}
 
 }  // namespace rondo::cuda

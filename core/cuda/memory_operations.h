@@ -25,7 +25,5 @@ class MemoryOperationsError : public CudaError {
 void require_memory_operations(Context context);
 /// The same for operations that are put there together (cuStreamBatchMemOp).
 void require_batches(Context context);
-/// Forgets a context that was destroyed. Another one may get its address. Thread-safe.
-void forget_memory_operations(Context context);
 
 }  // namespace rondo::cuda

@@ -24,8 +24,6 @@ class Spares {
  public:
   /// Those of the current context. Throws CudaError.
   static std::shared_ptr<Spares> of_current();
-  /// Gives back those of a context that was destroyed. Another one may get its address.
-  static void forget(Context context);
 
   /// What was kept of this type and size; null: nothing.
   template <class T>

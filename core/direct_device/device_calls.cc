@@ -73,12 +73,8 @@ std::shared_ptr<DeviceCalls> DeviceCalls::begin_with(const std::shared_ptr<Watch
     std::shared_ptr<DeviceCalls> made(new DeviceCalls(watcher));
     watcher->start(made);
     return made;
-  } catch (const Error& error) {
-    watcher->fail(error);
-    watcher->end_unused();
-    throw;
   } catch (const std::exception& error) {
-    watcher->fail(Error(ErrorCode::internal, error.what()));
+    watcher->fail(as_error(error));
     watcher->end_unused();
     throw;
   }

@@ -27,6 +27,7 @@
 #include <span>
 #include <vector>
 
+#include "core/base/as_error.h"
 #include "core/direct_device/messages.h"
 #include "core/direct_device/one_sided.h"
 #include "core/direct_device/queued_calls.h"
@@ -138,11 +139,8 @@ class DeviceCalls {
   void guarded(Body body) {
     try {
       body();
-    } catch (const Error& error) {
-      give_up(error);
-      throw;
-    } catch (const std::exception& error) {  // no memory is left, say
-      give_up(Error(ErrorCode::internal, error.what()));
+    } catch (const std::exception& error) {
+      give_up(as_error(error));
       throw;
     }
   }

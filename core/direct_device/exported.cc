@@ -3,7 +3,6 @@
 #include <numeric>
 
 #include "core/cuda/handles.h"
-#include "core/direct_device/descriptors.h"
 #include "core/transport/host.h"
 
 namespace rondo::direct_device {
@@ -20,9 +19,19 @@ Exported export_memory(cuda::Context context, cuda::DevicePointer address, bool 
   return mine;
 }
 
-Exported export_segments(cuda::Context context, const std::vector<cuda::Range>& segments) {
+Exported export_segments(cuda::Context context, const std::vector<cuda::Range>& segments,
+                         bool to_processes) {
   Exported mine = export_memory(context, segments.front().begin, false);
   for (const cuda::Range& each : segments) mine.segments.push_back(each.bytes);
+  if (!to_processes) return mine;
+  try {
+    std::vector<UniqueFd> files;
+    for (const cuda::Range& each : segments) files.push_back(cuda::share_segment(each));
+    mine.serving = std::make_shared<DescriptorServer>(std::move(files));
+    mine.server = mine.serving->name();
+  } catch (const std::exception& error) {
+    mine.refusal = error.what();
+  }
   return mine;
 }
 

@@ -8,12 +8,14 @@
 
 #include <chrono>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "core/cuda/segments.h"
+#include "core/direct_device/descriptors.h"
 
 namespace rondo::direct_device {
 
@@ -24,18 +26,23 @@ struct Exported {
   bool shared = false;              ///< `handle` is there, or nobody needs it
   cuda::IpcHandle handle{};
   std::vector<std::size_t> segments{};  ///< bytes of each, of memory of cuMemCreate
-  std::string server{};  ///< where to ask for their descriptors, see descriptors.h; empty: nowhere
+  std::string server{};   ///< where to ask for their descriptors, see descriptors.h; empty: nowhere
+  std::string refusal{};  ///< why other processes cannot have it; empty: they can, or need not
+  /// This rank's own, which others ask: it stays until they have mapped all. Not told.
+  std::shared_ptr<DescriptorServer> serving{};
 
   static void fields(auto& self, auto& archive) {
     archive(self.process, self.context, self.address, self.shared, self.handle, self.segments,
-            self.server);
+            self.server, self.refusal);
   }
 };
 
 /// Exports memory that begins at `address`. `shared`: CUDA IPC can name it. Throws CudaError.
 Exported export_memory(cuda::Context context, cuda::DevicePointer address, bool shared);
-/// Exports memory of cuMemCreate. There is at least one segment.
-Exported export_segments(cuda::Context context, const std::vector<cuda::Range>& segments);
+/// Exports memory of cuMemCreate. There is at least one segment. `to_processes`: others are to have
+/// it; else `refusal` says why they cannot.
+Exported export_segments(cuda::Context context, const std::vector<cuda::Range>& segments,
+                         bool to_processes);
 
 /// The destructor closes the mapping, if there is one. By then everything in streams that needed it
 /// must be complete, and the context that mapped it must be current.

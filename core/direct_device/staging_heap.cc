@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <stdexcept>
 #include <utility>
 
 #include "core/base/archive.h"
@@ -95,12 +96,11 @@ struct StagingHeap::Offer {
   bool reduces = false;
   std::uintptr_t flags_object = 0;  ///< rank 0's, for ranks of its process; there until all agree
   Exported memory{};
-  std::string flags{};    ///< the same for ranks of other processes
-  std::string refusal{};  ///< why other processes cannot have the memory; empty: they can
+  std::string flags{};  ///< the same for ranks of other processes
 
   static void fields(auto& self, auto& archive) {
     archive(self.process, self.counted, self.queues, self.reduces, self.flags_object, self.memory,
-            self.flags, self.refusal);
+            self.flags);
   }
 };
 
@@ -126,20 +126,20 @@ StagingHeap::~StagingHeap() {
 
 /// Other processes reach it by CUDA IPC or, where that is refused, by a segment's descriptor.
 /// Without either it serves ranks that are threads of this process.
-void StagingHeap::take_memory(Offer& mine) {
+Exported StagingHeap::take_memory() {
   check(driver().mem_alloc(&own_, bytes()), "cuMemAlloc");
+  std::string refusal;
   try {
-    mine.memory = export_memory(context_.get(), own_, true);
-    return;
+    return export_memory(context_.get(), own_, true);
   } catch (const cuda::CudaError& error) {
-    mine.refusal = error.what();
+    refusal = error.what();
   }
   try {
-    mine.memory = take_segment();
-    mine.refusal.clear();
+    return take_segment();
   } catch (const std::exception& error) {
-    mine.refusal += std::string("; ") + error.what();
-    mine.memory = export_memory(context_.get(), own_, false);
+    Exported memory = export_memory(context_.get(), own_, false);
+    memory.refusal = refusal + "; " + error.what();
+    return memory;
   }
 }
 
@@ -149,11 +149,9 @@ Exported StagingHeap::take_segment() {
     throw Error(ErrorCode::system, why);
   cuda::MappedSegments made = cuda::MappedSegments::make(bytes());
   const cuda::Range range{made.address(), made.bytes()};
-  std::vector<UniqueFd> files;
-  files.push_back(cuda::share_segment(range));
-  server_ = std::make_unique<DescriptorServer>(std::move(files));
-  Exported memory = export_segments(context_.get(), {range});
-  memory.server = server_->name();
+  Exported memory = export_segments(context_.get(), {range}, true);
+  if (!memory.refusal.empty()) throw std::runtime_error(memory.refusal);
+  server_ = memory.serving;
   const cuda::DevicePointer before = std::exchange(own_, range.begin);
   if (driver().mem_free_async(before, stream_.get()) != cuda::success)
     free_behind(context_, [before] { check(driver().mem_free(before), "cuMemFree"); });
@@ -165,7 +163,7 @@ StagingHeap::Offer StagingHeap::offer() {
   cuda::require_batches(context_.get());
   Offer mine;
   stream_ = cuda::make_stream();
-  take_memory(mine);
+  mine.memory = take_memory();
   clear(own_ + bytes_before_more(), more_, stream_.get());
   mine.queues = queues_asked_for();
   const Process process = Process::mine();
@@ -195,9 +193,9 @@ void StagingHeap::connect(const std::vector<Offer>& offers, std::chrono::millise
     const auto at = static_cast<std::size_t>(peer);
     const Offer& theirs = offers[at];
     processes_[at] = Process{theirs.process, theirs.counted}.seen();
-    if (theirs.memory.process != process && !theirs.refusal.empty()) {
+    if (theirs.memory.process != process && !theirs.memory.refusal.empty()) {
       throw Error(ErrorCode::system, "other processes cannot have the memory of rank " +
-                                         std::to_string(peer) + ": " + theirs.refusal);
+                                         std::to_string(peer) + ": " + theirs.memory.refusal);
     }
     halves_[at] = peer == rank_ ? own_ : mapped_.emplace_back(theirs.memory, patience).address();
   }

@@ -100,7 +100,7 @@ class StagingHeap {
   /// In place of close(), where a rank could not take part.
   void leave_unused();
   /// Takes this rank's memory, and says by what others reach it.
-  void take_memory(Offer& mine);
+  Exported take_memory();
   Exported take_segment();
   /// Whether a peer that lives may still map the own halves.
   bool is_read() const;
@@ -128,7 +128,7 @@ class StagingHeap {
       flags_{};  ///< with all ranks of rank 0's process, or its own mapping
   cuda::DevicePointer own_ = 0;
   std::optional<cuda::MappedSegments> segment_{};  ///< where it lies, unless cuMemAlloc gave it
-  std::unique_ptr<DescriptorServer> server_{};     ///< of it, while others map it
+  std::shared_ptr<DescriptorServer> server_{};     ///< of it, while others map it
   std::vector<cuda::DevicePointer> halves_{};      ///< by rank; the slots follow them
   std::vector<Mapped> mapped_{};                   ///< those of others
   std::vector<Process> processes_{};               ///< by rank

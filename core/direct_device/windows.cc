@@ -2,12 +2,10 @@
 
 #include <algorithm>
 #include <atomic>
-#include <memory>
 
 #include "core/base/log.h"
 #include "core/control/exchange_values.h"
 #include "core/cuda/links.h"
-#include "core/direct_device/descriptors.h"
 
 namespace rondo::direct_device {
 namespace {
@@ -40,26 +38,11 @@ struct Windows::Offer {
   Exported memory{};       ///< the allocation
   std::size_t offset = 0;  ///< of the buffer within it
   std::size_t bytes = 0;
-  std::string refusal{};  ///< why other processes cannot have it, although it has segments
-  std::unique_ptr<DescriptorServer> server{};  ///< this rank's own, while others map it
 
   static void fields(auto& self, auto& archive) {
-    archive(self.obstacle, self.memory, self.offset, self.bytes, self.refusal);
+    archive(self.obstacle, self.memory, self.offset, self.bytes);
   }
-  /// From here on other processes can have the segments; else `refusal` says why not.
-  void hand_over(const std::vector<cuda::Range>& segments);
 };
-
-void Windows::Offer::hand_over(const std::vector<cuda::Range>& segments) {
-  try {
-    std::vector<UniqueFd> files;
-    for (const cuda::Range& each : segments) files.push_back(cuda::share_segment(each));
-    server = std::make_unique<DescriptorServer>(std::move(files));
-    memory.server = server->name();
-  } catch (const std::exception& error) {
-    refusal = error.what();
-  }
-}
 
 Windows::Offer Windows::offer(const void* buffer, std::size_t bytes) const {
   Offer mine;
@@ -69,19 +52,17 @@ Windows::Offer Windows::offer(const void* buffer, std::size_t bytes) const {
   mine.bytes = bytes;
   const bool shared = cuda::pointer_attribute<int>(cuda::attribute_ipc_capable, address) == 1;
   const auto segments = shared ? std::vector<cuda::Range>() : cuda::segments_of(address, bytes);
-  const bool named = shared && !heap_.in_one_process();
-  mine.memory = segments.empty()
-                    ? export_memory(heap_.context(), cuda::range_of(address).begin, named)
-                    : export_segments(heap_.context(), segments);
+  const bool to_processes = !heap_.in_one_process();
+  mine.memory = segments.empty() ? export_memory(heap_.context(), cuda::range_of(address).begin,
+                                                 shared && to_processes)
+                                 : export_segments(heap_.context(), segments, to_processes);
   mine.memory.shared = shared;  // threads of one process reach it without a name
   mine.offset = address - mine.memory.address;
-  if (!segments.empty() && !heap_.in_one_process()) mine.hand_over(segments);
   return mine;
 }
 
 /// Why others cannot map what one offers; empty: they can.
-std::string Windows::obstacle_to_sharing(const Offer& offer, const std::vector<Offer>& offers) {
-  const Exported& memory = offer.memory;
+std::string Windows::obstacle_to_sharing(const Exported& memory, const std::vector<Offer>& offers) {
   const auto all = [&](const auto& like) {
     return std::ranges::all_of(offers, [&](const Offer& other) { return like(other.memory); });
   };
@@ -93,7 +74,7 @@ std::string Windows::obstacle_to_sharing(const Offer& offer, const std::vector<O
   if (memory.segments.empty())
     return "others cannot map it: it is of a memory pool, not of cudaMalloc or cuMemCreate";
   if (!memory.server.empty() || all(near)) return {};
-  return "other processes cannot map it: " + offer.refusal;
+  return "other processes cannot map it: " + memory.refusal;
 }
 
 /// The same words on every rank; none: all can read all.
@@ -107,7 +88,8 @@ std::string Windows::obstacle(const std::vector<Offer>& offers) const {
       return whose + "it has " + std::to_string(each.bytes) + " bytes, and that of rank 0 " +
              std::to_string(first.bytes);
     }
-    if (const std::string why = obstacle_to_sharing(each, offers); !why.empty()) return whose + why;
+    if (const std::string why = obstacle_to_sharing(each.memory, offers); !why.empty())
+      return whose + why;
   }
   if (newest_ + 1 > most_windows) return "too many windows were registered before";
   return {};

@@ -65,7 +65,7 @@ class Windows {
   struct Offer;
   void unmap_left();
   Offer offer(const void* buffer, std::size_t bytes) const;
-  static std::string obstacle_to_sharing(const Offer& offer, const std::vector<Offer>& offers);
+  static std::string obstacle_to_sharing(const Exported& memory, const std::vector<Offer>& offers);
   std::string obstacle(const std::vector<Offer>& offers) const;
   Window map(const std::vector<Offer>& offers, std::chrono::milliseconds patience) const;
 

@@ -3,6 +3,7 @@
 #include <exception>
 #include <utility>
 
+#include "core/base/as_error.h"
 #include "core/base/first_failure.h"
 #include "core/base/log.h"
 #include "core/base/threads.h"
@@ -27,10 +28,8 @@ PreparedCalls::PreparedCalls(State state, cuda::SharedContext context)
 void PreparedCalls::prepare() {
   try {
     calls_->prepare(calls_->state());
-  } catch (const Error& error) {
-    error_ = error;
   } catch (const std::exception& error) {
-    error_ = Error(ErrorCode::internal, error.what());
+    error_ = as_error(error);
   }
   if (error_) state().end_with(*error_);  // or ranks that were prepared would wait for this one
   done_.store(true, std::memory_order_release);

@@ -3,6 +3,7 @@
 #include <chrono>
 #include <utility>
 
+#include "core/base/as_error.h"
 #include "core/base/threads.h"
 
 namespace rondo::nccl {
@@ -41,7 +42,7 @@ void Background::start(std::shared_ptr<void> owner, Maker work) {
     } catch (const Error&) {
       over.set_exception(std::current_exception());
     } catch (const std::exception& error) {
-      over.set_exception(std::make_exception_ptr(Error(ErrorCode::internal, error.what())));
+      over.set_exception(std::make_exception_ptr(as_error(error)));
     }
   }).detach();
   error_ = nullptr;

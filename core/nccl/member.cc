@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "core/base/as_error.h"
 #include "core/base/awake.h"
 #include "core/base/log.h"
 #include "core/base/threads.h"
@@ -32,12 +33,8 @@ void Member::make(const Maker& maker) {
     streamed_->prepare(state_);
     phase_.store(Phase::ready, std::memory_order_seq_cst);
     if (aborted_.load(std::memory_order_seq_cst)) state_->abort(aborted);
-  } catch (const Error& error) {
-    error_ = error;
-    phase_.store(Phase::failed, std::memory_order_release);
-    throw;
   } catch (const std::exception& error) {
-    error_ = Error(ErrorCode::internal, error.what());
+    error_ = as_error(error);
     phase_.store(Phase::failed, std::memory_order_release);
     throw;
   }
