@@ -32,7 +32,7 @@ bool in_group();
 /// Leaves work to the group's wait().
 void add_to_group(Work work);
 
-/// A call that a group leaves to its outermost wait(), beside work: one that goes into a stream.
+/// Calls that a group leaves to its outermost wait(), beside work: those that go into streams.
 class GroupPart {
  public:
   GroupPart() = default;
@@ -42,7 +42,8 @@ class GroupPart {
   /// Called by the thread whose group it is. May throw.
   virtual void run() = 0;
 };
-/// The group runs it once, or drops it when an exception ends the group.
-void add_to_group(std::unique_ptr<GroupPart> part);
+/// That of this thread's group; null: none was made yet. The group runs it once, or drops it when an
+/// exception ends the group.
+std::unique_ptr<GroupPart>& part_of_group();
 
 }  // namespace rondo::detail

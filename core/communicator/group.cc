@@ -11,7 +11,7 @@ namespace {
 struct ThreadGroup {
   int depth = 0;
   std::vector<Work> works{};
-  std::vector<std::unique_ptr<GroupPart>> parts{};
+  std::unique_ptr<GroupPart> part{};
 };
 
 ThreadGroup& thread_group() {
@@ -20,11 +20,11 @@ ThreadGroup& thread_group() {
 }
 
 /// Work on several communicators must go on while this thread waits for one of them. Work on all of
-/// them must go on while parts wait for room in streams.
+/// them must go on while the part waits for room in streams.
 void keep_all_moving(const ThreadGroup& group) {
   for (const Work& work : group.works) {
     const auto& state = CommunicatorAccess::state(work);
-    if (!group.parts.empty() || state != CommunicatorAccess::state(group.works.front()))
+    if (group.part != nullptr || state != CommunicatorAccess::state(group.works.front()))
       state->progress().try_to_carry_on();  // else they are waited for in turn
   }
 }
@@ -41,7 +41,7 @@ void watch(std::exception_ptr& first, Body&& body) {
 
 /// Ends work that is not complete by aborting its communicator. The peers are notified.
 void abandon(ThreadGroup& group) {
-  group.parts.clear();
+  group.part.reset();
   for (Work& work : group.works) {
     try {
       if (work.test()) continue;
@@ -60,9 +60,7 @@ bool in_group() { return thread_group().depth > 0; }
 
 void add_to_group(Work work) { thread_group().works.push_back(std::move(work)); }
 
-void add_to_group(std::unique_ptr<GroupPart> part) {
-  thread_group().parts.push_back(std::move(part));
-}
+std::unique_ptr<GroupPart>& part_of_group() { return thread_group().part; }
 
 }  // namespace detail
 
@@ -87,9 +85,8 @@ void Group::wait() {
   if (--group.depth > 0) return;
   std::exception_ptr first;
   detail::keep_all_moving(group);
-  for (const auto& part : std::exchange(group.parts, {})) {
+  if (const auto part = std::exchange(group.part, nullptr))
     detail::watch(first, [&] { part->run(); });
-  }
   for (Work& work : group.works) {
     detail::watch(first, [&] { work.wait(); });
   }

@@ -19,61 +19,44 @@ using stream::Request;
 using SharedCalls = std::shared_ptr<PreparedCalls>;
 
 /// A call that waits for the end of its group.
-struct HeldCall {
-  SharedCalls calls;
-  Request request;
+struct HeldCall : dispatch::Asked {
+  SharedCalls owner{};
 };
+
+HeldCall hold(Request request, const SharedCalls& owner) {
+  return {{.request = std::move(request), .in_order = true}, owner};
+}
 
 /// Puts all of them into their streams. Throws the first failure, after all.
 void put_group(std::vector<HeldCall> held) {
-  std::vector<dispatch::Asked> group;
+  dispatch::AskedList group;
   FirstFailure failure;
   for (HeldCall& each : held) {
     failure.watch([&] {
-      group.push_back(
-          {.calls = &each.calls->get(), .request = std::move(each.request), .in_order = true});
+      each.calls = &each.owner->get();
+      group.push_back(&each);
     });
   }
-  dispatch::AskedList asked;
-  for (const dispatch::Asked& each : group) asked.push_back(&each);
-  failure.watch([&] {
-    if (!dispatch::meet(asked)) dispatch::put_into_streams(asked, failure);
-  });
+  dispatch::put_group(group, failure);
   failure.rethrow();
 }
 
 /// The calls of a thread's group.
 class GroupInStreams : public detail::GroupPart {
  public:
-  /// The one of this thread's group.
-  static GroupInStreams& ours() {
-    if (newest() == nullptr) {
-      auto made = std::make_unique<GroupInStreams>();
-      newest() = made.get();
-      detail::add_to_group(std::move(made));
-    }
-    return *newest();
-  }
-  ~GroupInStreams() override {
-    if (newest() == this) newest() = nullptr;
-  }
-
   void add(HeldCall held) { held_.push_back(std::move(held)); }
-
-  void run() override {
-    newest() = nullptr;
-    put_group(std::exchange(held_, {}));
-  }
+  void run() override { put_group(std::exchange(held_, {})); }
 
  private:
-  /// A group belongs to its thread, so what it holds is found by the thread.
-  static GroupInStreams*& newest() {
-    thread_local GroupInStreams* newest = nullptr;
-    return newest;
-  }
-
   std::vector<HeldCall> held_{};
 };
+
+/// Groups have no other parts than these.
+void add_to_group(HeldCall held) {
+  std::unique_ptr<detail::GroupPart>& part = detail::part_of_group();
+  if (part == nullptr) part = std::make_unique<GroupInStreams>();
+  static_cast<GroupInStreams&>(*part).add(std::move(held));
+}
 
 SharedCalls make_calls(const Communicator& communicator) {
   if (!communicator) {
@@ -101,11 +84,10 @@ PreparedCalls& usable(const SharedCalls& calls) {
 /// Checks the buffers of what check_call() or check_message() let pass.
 void check_buffers(const PreparedCalls& calls, Request& request) {
   const detail::CommunicatorState& state = calls.state();
-  request.where = stream::check_memory(request.call, request.counts, request.input, request.output,
-                                       {.rank = state.rank(),
-                                        .ranks = state.size(),
-                                        .context = calls.context().get(),
-                                        .device = calls.device()});
+  request.where = stream::check_memory(request, {.rank = state.rank(),
+                                                 .ranks = state.size(),
+                                                 .context = calls.context().get(),
+                                                 .device = calls.device()});
 }
 
 /// The requests run together.
@@ -113,16 +95,16 @@ void put(const SharedCalls& calls, std::vector<Request> requests) {
   std::vector<HeldCall> held;
   for (Request& request : requests) {
     check_buffers(usable(calls), request);
-    held.push_back({calls, std::move(request)});
+    held.push_back(hold(std::move(request), calls));
   }
   if (!detail::in_group()) return put_group(std::move(held));
-  for (HeldCall& each : held) GroupInStreams::ours().add(std::move(each));
+  for (HeldCall& each : held) add_to_group(std::move(each));
 }
 
 void put(const SharedCalls& calls, Request request) {
   check_buffers(usable(calls), request);
   if (detail::in_group()) {
-    GroupInStreams::ours().add({calls, std::move(request)});
+    add_to_group(hold(std::move(request), calls));
   } else {
     dispatch::put_alone({.calls = &calls->get(), .request = std::move(request), .in_order = true});
   }

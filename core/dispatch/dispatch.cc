@@ -5,8 +5,6 @@
 #include <set>
 #include <utility>
 
-#include "core/stream/together.h"
-
 namespace rondo::dispatch {
 namespace {
 
@@ -23,10 +21,37 @@ std::set<const RankCalls*> ranks_through_host(AskedSpan group) {
 
 /// What a group asks of one rank's calls through the host.
 struct ThroughHost {
-  RankCalls* calls;
+  RankCalls* rank;
   cuda::Stream stream;
   std::vector<stream::Request> requests{};
+  stream::StreamCalls* calls = nullptr;  ///< null: not made yet, or one of them has failed
 };
+
+/// Puts all of them into their streams. First it takes memory for all, as taking some may wait for a
+/// device, and the device for a call that the calling thread has yet to make. Then it goes slice by
+/// slice in turn. Where a driver's queue is full, what it waits for is in the others' already,
+/// whatever their room. So communicators may even share a stream.
+void put_all(std::vector<ThroughHost>& all, FirstFailure& failure) {
+  const auto each = [&](const auto& body) {
+    for (ThroughHost& one : all) {
+      stream::StreamCalls* const calls = std::exchange(one.calls, nullptr);
+      if (calls == nullptr) continue;
+      failure.watch([&] {
+        body(*calls, one.requests);
+        one.calls = calls;
+      });
+    }
+  };
+  using stream::StreamCalls;
+  using Requests = std::vector<stream::Request>;
+  each([](StreamCalls& calls, const Requests& requests) { calls.prepare(requests); });
+  each([](StreamCalls& calls, Requests& requests) { calls.begin(std::move(requests)); });
+  for (bool moved = true; moved;) {
+    moved = false;
+    each([&](StreamCalls& calls, const Requests&) { moved |= calls.go_on(); });
+  }
+  each([](StreamCalls& calls, const Requests&) { calls.end(); });
+}
 
 /// Puts those that need it into their streams through the host, and with each of them all others of
 /// the same rank, and those of `ranks`. Returns the rest.
@@ -34,12 +59,12 @@ AskedList put_through_host(AskedSpan group, const std::set<const RankCalls*>& ra
                            FirstFailure& failure) {
   std::vector<ThroughHost> all;
   const auto find = [&](const Asked* asked) {
-    return std::ranges::find(all, asked->calls, &ThroughHost::calls);
+    return std::ranges::find(all, asked->calls, &ThroughHost::rank);
   };
   for (const Asked* const asked : group) {
     if (find(asked) != all.end()) continue;
     if (ranks.contains(asked->calls) || needs_stream_order(*asked))
-      all.push_back({.calls = asked->calls, .stream = asked->request.stream});
+      all.push_back({.rank = asked->calls, .stream = asked->request.stream});
   }
   AskedList others;
   for (const Asked* const asked : group) {
@@ -50,14 +75,9 @@ AskedList put_through_host(AskedSpan group, const std::set<const RankCalls*>& ra
       others.push_back(asked);
     }
   }
-  std::vector<stream::Together> together;
-  for (ThroughHost& each : all) {
-    failure.watch([&] {
-      together.push_back({each.calls->through_host(each.stream).get(), std::move(each.requests)});
-    });
-  }
-  stream::put_together(together);
-  for (const stream::Together& each : together) failure.keep(each.failure);
+  for (ThroughHost& each : all)
+    failure.watch([&] { each.calls = each.rank->through_host(each.stream).get(); });
+  put_all(all, failure);
   return others;
 }
 
@@ -123,6 +143,12 @@ Parted part(AskedSpan group) {
     (on_host ? parted.on_host : parted.in_streams).push_back(asked);
   }
   return parted;
+}
+
+void put_group(AskedSpan group, FirstFailure& failure) {
+  failure.watch([&] {
+    if (!meet(group)) put_into_streams(group, failure);
+  });
 }
 
 AskedList put_into_streams(AskedSpan group, FirstFailure& failure) {

@@ -34,6 +34,9 @@ Parted part(AskedSpan group);
 /// Puts calls that need it into their streams through the host. Returns the others.
 AskedList put_through_host(AskedSpan group, FirstFailure& failure);
 
+/// Puts a group into its streams, all of it: each call is in_order.
+void put_group(AskedSpan group, FirstFailure& failure);
+
 /// Puts calls of communicators that need it into their streams. Returns the others of them, which
 /// may begin on the host when their streams are done. Returns at once, unless it must wait for room
 /// in queues.

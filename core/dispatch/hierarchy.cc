@@ -256,9 +256,7 @@ void add(RankCalls& part, const std::vector<stream::Request>& requests, std::vec
 void put(const std::vector<Asked>& group, FirstFailure& failure) {
   AskedList asked;
   for (const Asked& each : group) asked.push_back(&each);
-  failure.watch([&] {
-    if (!meet(asked)) put_into_streams(asked, failure);
-  });
+  put_group(asked, failure);
 }
 
 /// Returns calls that need no stream's order.

@@ -17,7 +17,7 @@ stream::AllRanks& all_ranks_of(const World& world) {
     std::vector<std::shared_ptr<stream::Order>> between_devices;
     for (std::size_t rank = 0; rank < world.ranks.size(); ++rank) {
       RankCalls& calls = *world.ranks[rank];
-      through_host.push_back(calls.through_host(world.streams[rank]));
+      through_host.push_back(calls.through_host(world.requests[rank].front().stream));
       const direct_device::DeviceCalls* const device = calls.between_devices();
       between_devices.push_back(device != nullptr ? device->orders().own() : nullptr);
     }
@@ -99,21 +99,17 @@ void World::add(const Asked& asked) {
   const auto rank = static_cast<std::size_t>(state->rank());
   const auto size = static_cast<std::size_t>(state->size());
   ranks.resize(size);
-  streams.resize(size);
   requests.resize(size);
-  if (ranks[rank] == nullptr) streams[rank] = asked.request.stream;
   ranks[rank] = asked.calls;
   requests[rank].push_back(asked.request);
 }
 
 void World::add(World&& other) {
   ranks.resize(other.ranks.size());
-  streams.resize(other.ranks.size());
   requests.resize(other.ranks.size());
   for (std::size_t rank = 0; rank < ranks.size(); ++rank) {
     if (other.ranks[rank] == nullptr) continue;
     ranks[rank] = other.ranks[rank];
-    streams[rank] = other.streams[rank];
     requests[rank] = std::move(other.requests[rank]);
   }
 }

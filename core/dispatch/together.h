@@ -13,9 +13,8 @@ namespace rondo::dispatch {
 /// The calls of all ranks of a communicator at once, on devices of one process, by rank. They need
 /// no messages (core/stream/all_ranks.h). Value type.
 struct World {
-  std::vector<RankCalls*> ranks{};      ///< null: nothing is known of this rank
-  std::vector<cuda::Stream> streams{};  ///< of each rank's first call
-  std::vector<std::vector<stream::Request>> requests{};
+  std::vector<RankCalls*> ranks{};                       ///< null: nothing is known of this rank
+  std::vector<std::vector<stream::Request>> requests{};  ///< one at least of each that is known
 
   /// Adds a call. All are of one communicator.
   void add(const Asked& asked);

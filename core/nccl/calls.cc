@@ -10,11 +10,11 @@ namespace rondo::nccl {
 namespace {
 
 Operation operation_of(const Arguments& given, const Call& call) {
-  return {.member = member_of(given.comm),
-          .call = call,
-          .input = given.input,
-          .output = given.output,
-          .stream = given.stream};
+  return {{.request = {.call = call,
+                       .input = given.input,
+                       .output = given.output,
+                       .stream = given.stream}},
+          member_of(given.comm)};
 }
 
 Operation moving(const Arguments& given, Collective collective, int root = 0) {
@@ -32,8 +32,15 @@ Operation combining(const Arguments& given, Collective collective, ncclRedOp_t o
   Reduction how = found.op;
   how.accumulate = settings.accumulate;
   how.reproducible = settings.reproducible;
-  operation.call = reducing_call(collective, given.count, type, how, root);
-  operation.factor = std::move(found.factor);
+  stream::Request& request = operation.request;
+  request.call = reducing_call(collective, given.count, type, how, root);
+  if (found.factor == nullptr) return operation;
+  request.scalar = found.factor->scalar();
+  request.scalar_later = found.factor->is_read_later();
+  request.scale = [factor = std::move(found.factor)](void* output, const void* input,
+                                                     std::size_t count, const void* scalar) {
+    factor->apply(output, input, count, scalar);
+  };
   return operation;
 }
 
@@ -41,9 +48,10 @@ ncclResult_t issue_ragged(Operation operation, const std::size_t* counts) {
   const detail::CommunicatorState& state = operation.member->state();
   require(counts, "counts");
   const Counts all(counts, static_cast<std::size_t>(state.size()));
-  const Shaped shaped = detail::checked_shape(operation.call, all, state.rank(), state.size());
-  operation.call = shaped.call;
-  operation.counts.assign(shaped.counts.begin(), shaped.counts.end());
+  stream::Request& request = operation.request;
+  const Shaped shaped = detail::checked_shape(request.call, all, state.rank(), state.size());
+  request.call = shaped.call;
+  request.counts.assign(shaped.counts.begin(), shaped.counts.end());
   return issue(std::move(operation));
 }
 
@@ -73,8 +81,8 @@ ncclResult_t combine_ragged(const Arguments& given, Collective collective,
 ncclResult_t pass(const Arguments& given, bool sends, int peer) {
   return guarded_in_group(given.function, [&] {
     Operation operation = moving(given, Collective::send_recv);
-    operation.peer = peer;
-    operation.sends = sends;
+    operation.request.peer = peer;
+    operation.request.sends = sends;
     return issue(std::move(operation));
   });
 }

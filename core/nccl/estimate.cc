@@ -47,11 +47,12 @@ double estimated_seconds(std::span<const Operation> operations) {
   for (const Operation& operation : operations) {
     const detail::CommunicatorState& state = operation.member->state();
     Load& load = loads[operation.member.get()];
-    if (operation.call.collective != Collective::send_recv) {
-      load.collectives += seconds_of(operation.call, state);
+    const stream::Request& request = operation.request;
+    if (!is_message(request)) {
+      load.collectives += seconds_of(request.call, state);
     } else {
-      (operation.sends ? load.sends : load.receives) +=
-          seconds_of_message(operation.call, operation.peer, state);
+      (request.sends ? load.sends : load.receives) +=
+          seconds_of_message(request.call, request.peer, state);
     }
   }
   double longest = 0;

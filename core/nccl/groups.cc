@@ -111,7 +111,7 @@ ncclResult_t run_one_sided(const std::vector<OneSidedCall>& calls, bool waiting,
 }
 
 /// The calls of a group.
-ncclResult_t run_all(const Group& ended) {
+ncclResult_t run_all(Group& ended) {
   if (ended.one_sided.empty()) return run(ended.operations);
   FirstFailure first;
   ncclResult_t result = ncclSuccess;

@@ -96,33 +96,33 @@ Registration known_window(Member& member, ncclWindow_t window) {
 
 /// A message to or from the peer, for what one-sided calls have in common with messages.
 Operation message_with(ncclComm_t comm, int peer, cudaStream_t stream) {
-  return {.member = member_of(comm),
-          .call = {.collective = Collective::send_recv, .type = DataType::uint8},
-          .peer = peer,
-          .sends = true,
-          .stream = stream};
+  return {{.request = {.call = {.collective = Collective::send_recv, .type = DataType::uint8},
+                       .peer = peer,
+                       .sends = true,
+                       .stream = stream}},
+          member_of(comm)};
 }
 
-/// `put`: its bytes are those of the message.
-ncclResult_t issue_put(const Operation& put, ncclWindow_t window, std::size_t offset, int signal) {
-  const Server server = server_of(*put.member);
-  Operation checked = put;
-  check_arguments(checked);
+/// Its bytes are those of the message.
+ncclResult_t issue_put(Operation message, ncclWindow_t window, std::size_t offset, int signal) {
+  const Server server = server_of(*message.member);
+  check_arguments(message);
+  const stream::Request& put = message.request;
   const std::size_t bytes = put.call.count;
-  const Registration found = known_window(*put.member, window);
+  const Registration found = known_window(*message.member, window);
   const bool on_host = server.on_host != nullptr;
-  if (bytes > 0 && checked.where.input.on_device == on_host)
+  if (bytes > 0 && put.where.input.on_device == on_host)
     throw Error(
         ErrorCode::invalid_argument,
         on_host ? "the buffer is in GPU memory, and the window is in the host's"
                 : "the buffer is in the host's memory, and the window is in a GPU's",
-        {.rank = put.member->share()->rank(), .remedy = "put from the same kind of memory"});
+        {.rank = message.member->share()->rank(), .remedy = "put from the same kind of memory"});
   if (const auto& calls = server.on_host) {
     const detail::WindowPlace to{
         .window = found.block.value_or(0), .peer = put.peer, .offset = offset, .bytes = bytes};
     calls->check(to, put.input);
     return issue(
-        OneSidedCall{.member = put.member, .call = [calls, to, source = put.input, signal] {
+        OneSidedCall{.member = message.member, .call = [calls, to, source = put.input, signal] {
                        calls->finish(calls->put(to, source, signal), to.peer);
                      }});
   }
@@ -132,7 +132,7 @@ ncclResult_t issue_put(const Operation& put, ncclWindow_t window, std::size_t of
                                  .source = put.input,
                                  .bytes = bytes};
   server.between_devices->check(given);
-  return issue_in_stream(put.member, false, [given, stream = put.stream](DeviceCalls& calls) {
+  return issue_in_stream(message.member, false, [given, stream = put.stream](DeviceCalls& calls) {
     calls.put(given, stream);
   });
 }
@@ -140,12 +140,12 @@ ncclResult_t issue_put(const Operation& put, ncclWindow_t window, std::size_t of
 ncclResult_t issue_signal(Operation message, int signal) {
   const Server server = server_of(*message.member);
   check_arguments(message);
-  const int peer = message.peer;
+  const int peer = message.request.peer;
   if (const auto& calls = server.on_host)
     return issue(OneSidedCall{.member = message.member,
                               .call = [calls, peer, signal] { calls->signal(peer, signal); }});
   return issue_in_stream(message.member, false,
-                         [peer, signal, stream = message.stream](DeviceCalls& calls) {
+                         [peer, signal, stream = message.request.stream](DeviceCalls& calls) {
                            calls.put({.peer = peer, .signal = signal}, stream);
                          });
 }
@@ -204,9 +204,9 @@ ncclResult_t ncclPutSignal(const void* localbuff, size_t count, ncclDataType_t d
     check_flags(flags);
     const int signal = signal_of(ctx, sigIdx);
     Operation put = message_with(comm, peer, stream);
-    put.input = localbuff;
-    put.call.count = bytes_of(count, type_of(datatype));
-    return issue_put(put, peerWin, peerWinOffset, signal);
+    put.request.input = localbuff;
+    put.request.call.count = bytes_of(count, type_of(datatype));
+    return issue_put(std::move(put), peerWin, peerWinOffset, signal);
   });
 }
 

@@ -8,7 +8,7 @@
 #include "core/communicator/arguments.h"
 #include "core/dispatch/dispatch.h"
 #include "core/nccl/memory.h"
-#include "core/stream/check_memory.h"
+#include "core/stream/buffers.h"
 
 namespace rondo::nccl {
 namespace {
@@ -18,20 +18,18 @@ using detail::Message;
 using dispatch::Asked;
 using dispatch::AskedList;
 
-Message message_of(const Operation& operation) {
-  return {operation.call, operation.peer, operation.sends};
+Message message_of(const stream::Request& request) {
+  return {request.call, request.peer, request.sends};
 }
 
 /// What this rank gives: its input, or that times the operator's scalar, which then lies in
 /// `scratch`.
-const void* input_of(const Operation& operation, const detail::CommunicatorState& state,
+const void* input_of(const stream::Request& request, const detail::CommunicatorState& state,
                      std::vector<std::byte>& scratch) {
-  if (operation.factor == nullptr || operation.call.count == 0) return operation.input;
-  const std::size_t count =
-      held_elements(operation.call, operation.counts, Buffer::input, state.rank(), state.size())
-          .count;
-  scratch.resize(count * size_of(operation.call.type));
-  operation.factor->apply(scratch.data(), operation.input, count, operation.factor->scalar());
+  if (!request.scale || request.call.count == 0) return request.input;
+  scratch.resize(stream::bytes_of(request, Buffer::input, state.rank(), state.size()));
+  const std::size_t count = scratch.size() / size_of(request.call.type);
+  request.scale(scratch.data(), request.input, count, request.scalar);
   return scratch.data();
 }
 
@@ -48,13 +46,12 @@ void check_buffers(Operation& operation, const detail::CommunicatorState& state)
                           .ranks = state.size(),
                           .context = traits.context.get(),
                           .device = traits.device};
-  const Call& call = operation.call;
-  operation.where =
-      stream::check_memory(call, operation.counts, operation.input, operation.output, home);
-  if (operation.factor == nullptr || !operation.factor->is_read_later()) return;
-  const void* const scalar = operation.factor->scalar();
-  stream::check_memory({"operator's scalar", scalar, size_of(call.type)}, call, home);
-  if (cuda::address_of(scalar) % size_of(call.type) == 0) return;
+  stream::Request& request = operation.request;
+  const Call& call = request.call;
+  request.where = stream::check_memory(request, home);
+  if (!request.scalar_later) return;
+  stream::check_memory({"operator's scalar", request.scalar, size_of(call.type)}, call, home);
+  if (cuda::address_of(request.scalar) % size_of(call.type) == 0) return;
   throw Error(ErrorCode::invalid_argument,
               "the operator's scalar does not begin at a multiple of its type's size",
               {.rank = state.rank(),
@@ -63,23 +60,10 @@ void check_buffers(Operation& operation, const detail::CommunicatorState& state)
 }
 
 /// For the device paths.
-Asked asked_of(const Operation& operation) {
-  stream::Request request{.call = operation.member->share()->resolved(operation.call),
-                          .counts = operation.counts,
-                          .input = operation.input,
-                          .output = operation.output,
-                          .where = operation.where,
-                          .peer = operation.peer,
-                          .sends = operation.sends,
-                          .stream = operation.stream};
-  if (operation.factor != nullptr) {
-    request.scalar = operation.factor->scalar();
-    request.scalar_later = operation.factor->is_read_later();
-    request.scale = [factor = operation.factor](void* data, std::size_t count, const void* scalar) {
-      factor->apply(data, data, count, scalar);
-    };
-  }
-  return {.calls = &operation.member->streamed(), .request = std::move(request)};
+const Asked& ready(Operation& operation) {
+  operation.calls = &operation.member->streamed();
+  operation.request.call = operation.member->share()->resolved(operation.request.call);
+  return operation;
 }
 
 /// For a call on the host. Returns when what was put into its stream (where it moves any data), and
@@ -87,53 +71,36 @@ Asked asked_of(const Operation& operation) {
 /// cuda::CudaError.
 void wait_for_stream(const Operation& operation) {
   operation.member->streamed().finish();
-  if (operation.call.count > 0) finish_stream(operation.stream);
+  if (operation.request.call.count > 0) finish_stream(operation.request.stream);
 }
 
 /// `deferred`: this thread is about to wait.
 Pending start(const Operation& operation, bool deferred) {
   detail::CommunicatorState& state = operation.member->state();
+  const stream::Request& request = operation.request;
   Pending pending;
-  const void* const input = input_of(operation, state, pending.scratch);
-  auto work =
-      is_message(operation)
-          ? state.start(message_of(operation), input, operation.output, deferred)
-          : state.start(operation.call, input, operation.output, deferred, operation.counts);
+  const void* const input = input_of(request, state, pending.scratch);
+  auto work = is_message(request)
+                  ? state.start(message_of(request), input, request.output, deferred)
+                  : state.start(request.call, input, request.output, deferred, request.counts);
   pending.work = CommunicatorAccess::make(operation.member->share(), std::move(work));
   return pending;
 }
 
-/// A group's operations, as the device paths see them.
-class AskedGroup {
- public:
-  /// Those of communicators that cannot be used fail, and are left out. The operations outlive it.
-  AskedGroup(std::span<const Operation> operations, FirstFailure& failure)
-      : operations_(operations), asked_(operations.size()) {
-    for (std::size_t i = 0; i < operations.size(); ++i) {
-      Member& member = *operations[i].member;
-      failure.watch([&] {
-        member.state();
-        asked_[i] = asked_of(operations[i]);
-      });
-      if (member.is_over()) member.streamed().leave_rendezvous();  // nobody need wait for it there
-    }
+/// A group's operations, as the device paths see them. Those of communicators that cannot be used
+/// fail, and are left out.
+AskedList ready(std::span<Operation> operations, FirstFailure& failure) {
+  AskedList asked;
+  for (Operation& operation : operations) {
+    Member& member = *operation.member;
+    failure.watch([&] {
+      member.state();
+      asked.push_back(&ready(operation));
+    });
+    if (member.is_over()) member.streamed().leave_rendezvous();  // nobody need wait for it there
   }
-
-  AskedList asked() const {
-    AskedList all;
-    for (const Asked& each : asked_) {
-      if (each.calls != nullptr) all.push_back(&each);
-    }
-    return all;
-  }
-  const Operation& operation_of(const Asked* asked) const {
-    return operations_[static_cast<std::size_t>(asked - asked_.data())];
-  }
-
- private:
-  std::span<const Operation> operations_;
-  std::vector<Asked> asked_;
-};
+  return asked;
+}
 
 /// A group's calls on the host.
 class HostCalls {
@@ -153,8 +120,8 @@ class HostCalls {
       }
     });
   }
-  void start(const AskedList& asked, const AskedGroup& group) {
-    for (const Asked* const each : asked) start(group.operation_of(each));
+  void start(const AskedList& asked) {
+    for (const Asked* const each : asked) start(static_cast<const Operation&>(*each));
   }
   /// Keeps all of them moving while this thread does other things.
   void keep_moving() const {
@@ -181,10 +148,8 @@ class HostCalls {
 };
 
 /// Puts those that need it into their streams, and begins the others on the host.
-void put_into_streams(std::span<const Operation> operations, HostCalls& on_host,
-                      FirstFailure& failure) {
-  const AskedGroup group(operations, failure);
-  const AskedList asked = group.asked();
+void put_into_streams(std::span<Operation> operations, HostCalls& on_host, FirstFailure& failure) {
+  const AskedList asked = ready(operations, failure);
   bool done = true;
   failure.watch([&] { done = dispatch::meet(asked); });
   if (done) return;
@@ -193,24 +158,24 @@ void put_into_streams(std::span<const Operation> operations, HostCalls& on_host,
   // peers, which may be waiting for these.
   dispatch::BetweenDevices between_devices(parted.on_host);
   do {
-    on_host.start(between_devices.put(failure), group);
+    on_host.start(between_devices.put(failure));
   } while (between_devices.has_more());
   if (parted.in_streams.empty()) return;
   on_host.keep_moving();
-  on_host.start(dispatch::put_into_streams(parted.in_streams, failure), group);
+  on_host.start(dispatch::put_into_streams(parted.in_streams, failure));
 }
 
 }  // namespace
 
 void check_arguments(Operation& operation) {
   const detail::CommunicatorState& state = operation.member->state();
-  const Call& call = operation.call;
-  if (is_message(operation)) {
-    const void* const buffer = operation.sends ? operation.input : operation.output;
-    detail::check_message(call, buffer, operation.peer, state.rank(), state.size());
+  const stream::Request& request = operation.request;
+  if (is_message(request)) {
+    const void* const buffer = request.sends ? request.input : request.output;
+    detail::check_message(request.call, buffer, request.peer, state.rank(), state.size());
   } else {
-    detail::check_call(call, operation.input, operation.output, state.rank(), state.size(),
-                       operation.counts);
+    detail::check_call(request.call, request.input, request.output, state.rank(), state.size(),
+                       request.counts);
   }
   check_buffers(operation, state);
 }
@@ -222,26 +187,27 @@ ncclResult_t run(Operation operation) {
   const bool looks = may_be_on_device || wants_look(state);
   if (looks) check_arguments(operation);
   if (may_be_on_device) {
-    if (dispatch::put_alone(asked_of(operation))) return ncclSuccess;
+    if (dispatch::put_alone(ready(operation))) return ncclSuccess;
     wait_for_stream(operation);
   }
+  const stream::Request& request = operation.request;
   // Otherwise a collective's arguments are checked as it begins.
-  if (!looks && (is_message(operation) || operation.factor != nullptr)) check_arguments(operation);
+  if (!looks && (is_message(request) || request.scale)) check_arguments(operation);
   if (!member.traits().blocking) {
     member.keep(start(operation, false));
     return ncclInProgress;
   }
   std::vector<std::byte> scratch;
-  const void* const input = input_of(operation, state, scratch);
-  if (is_message(operation)) {
-    state.call(message_of(operation), input, operation.output);
+  const void* const input = input_of(request, state, scratch);
+  if (is_message(request)) {
+    state.call(message_of(request), input, request.output);
   } else {
-    state.call(operation.call, input, operation.output, operation.counts);
+    state.call(request.call, input, request.output, request.counts);
   }
   return ncclSuccess;
 }
 
-ncclResult_t run(std::span<const Operation> operations) {
+ncclResult_t run(std::span<Operation> operations) {
   FirstFailure failure;
   HostCalls on_host(failure);
   if (cuda::find_driver() == nullptr) {

@@ -3,30 +3,15 @@
 
 #include <span>
 
-#include "core/control/call.h"
+#include "core/dispatch/asked.h"
 #include "core/nccl/member.h"
-#include "core/stream/check_memory.h"
 
 namespace rondo::nccl {
 
-/// One call of the C API.
-struct Operation {
+/// One call of the C API, which may run on the host, too. run() makes it ready for device paths.
+struct Operation : dispatch::Asked {
   std::shared_ptr<Member> member{};
-  Call call{};
-  std::vector<std::size_t> counts{};  ///< of its blocks, where they differ (core/plan/ragged.h)
-  const void* input = nullptr;
-  void* output = nullptr;
-  stream::Locations where{};  ///< as check_arguments() found them
-  int peer = 0;               ///< of a message
-  bool sends = false;         ///< a message's direction
-  std::shared_ptr<const PreMultiplication> factor{};
-  cudaStream_t stream = nullptr;
 };
-
-/// Else it is a collective.
-inline bool is_message(const Operation& operation) {
-  return operation.call.collective == Collective::send_recv;
-}
 
 /// Throws Error{invalid_argument} that says which argument is wrong, Error{invalid_usage} for a
 /// communicator that cannot be used. Looks at buffers, too, where the process uses CUDA or
@@ -39,6 +24,6 @@ void check_arguments(Operation& operation);
 ncclResult_t run(Operation operation);
 /// Runs all of them together, on any communicators. They were checked before. None ends early when
 /// another one fails. Then it throws the first failure.
-ncclResult_t run(std::span<const Operation> operations);
+ncclResult_t run(std::span<Operation> operations);
 
 }  // namespace rondo::nccl

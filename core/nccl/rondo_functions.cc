@@ -29,13 +29,13 @@ std::vector<Operation> messages_of(const std::shared_ptr<Member>& member,
   detail::check_exchange(exchange, state.rank(), state.size());
   std::vector<Operation> operations;
   for (const detail::PairMessage& each : detail::messages_of(exchange, state.rank())) {
-    operations.push_back({.member = member,
-                          .call = each.message.call,
-                          .input = each.input,
-                          .output = each.output,
-                          .peer = each.message.peer,
-                          .sends = each.message.sends,
-                          .stream = stream});
+    operations.push_back({{.request = {.call = each.message.call,
+                                       .input = each.input,
+                                       .output = each.output,
+                                       .peer = each.message.peer,
+                                       .sends = each.message.sends,
+                                       .stream = stream}},
+                          member});
   }
   return operations;
 }

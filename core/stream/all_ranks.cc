@@ -7,6 +7,7 @@
 #include "core/base/log.h"
 #include "core/cuda/links.h"
 #include "core/cuda/segments.h"
+#include "core/stream/buffers.h"
 
 namespace rondo::stream {
 namespace {
@@ -118,23 +119,18 @@ bool AllRanks::is_in_reach(const void* pointer, Location where, std::size_t byte
 }
 
 bool AllRanks::are_in_reach(const Request& request, std::size_t rank) const {
-  const Call& call = request.call;
-  const auto elements = [&](Buffer buffer, bool moves) -> std::size_t {
-    if (is_message(request)) return moves ? call.count : 0;
-    return held_elements(call, request.counts, buffer, static_cast<int>(rank),
-                         static_cast<int>(ranks_.size()))
-        .count;
-  };
-  const std::size_t each = size_of(call.type);
-  const auto fits = [&](const void* pointer, Location where, std::size_t count) {
-    return count == 0 ||
-           (is_in_reach(pointer, where, count * each) && cuda::address_of(pointer) % each == 0);
+  const std::size_t each = size_of(request.call.type);
+  const auto fits = [&](const void* pointer, Location where, Buffer buffer) {
+    const std::size_t bytes =
+        bytes_of(request, buffer, static_cast<int>(rank), static_cast<int>(ranks_.size()));
+    return bytes == 0 ||
+           (is_in_reach(pointer, where, bytes) && cuda::address_of(pointer) % each == 0);
   };
   if (request.scale && request.scalar_later &&
       !is_in_reach(request.scalar, location_of(cuda::memory_at(request.scalar)), each))
     return false;
-  return fits(request.input, request.where.input, elements(Buffer::input, request.sends)) &&
-         fits(request.output, request.where.output, elements(Buffer::output, !request.sends));
+  return fits(request.input, request.where.input, Buffer::input) &&
+         fits(request.output, request.where.output, Buffer::output);
 }
 
 bool AllRanks::find_streams(const std::vector<std::vector<Request>>& by_rank, Plan& plan) const {

@@ -12,8 +12,10 @@ MemoryRange range_of(const void* begin, std::size_t bytes) {
 }  // namespace
 
 std::size_t bytes_of(const Request& request, Buffer buffer, int rank, int ranks) {
-  return held_elements(request.call, request.counts, buffer, rank, ranks).count *
-         size_of(request.call.type);
+  const Call& call = request.call;
+  if (!is_message(request))
+    return held_elements(call, request.counts, buffer, rank, ranks).count * size_of(call.type);
+  return (buffer == Buffer::input) == request.sends ? call.count * size_of(call.type) : 0;
 }
 
 bool is_on_devices(const Request& request, int rank, int ranks) {

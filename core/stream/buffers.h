@@ -6,7 +6,7 @@
 
 namespace rondo::stream {
 
-/// The size of the part of the call's buffer that the rank holds.
+/// The size of the part of the call's buffer that the rank holds. A message has one buffer of both.
 std::size_t bytes_of(const Request& request, Buffer buffer, int rank, int ranks);
 
 /// Whether all that the rank reads and writes in a collective lies on devices. A rank without

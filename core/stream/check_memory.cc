@@ -5,7 +5,7 @@
 #include <string>
 
 #include "core/cuda/handles.h"
-#include "core/schedule/layout.h"
+#include "core/stream/buffers.h"
 #include "rondo/error.h"
 
 namespace rondo::stream {
@@ -91,21 +91,15 @@ Location check_memory(const UserMemory& memory, const Call& call, const Home& ho
   return location;
 }
 
-Locations check_memory(const Call& call, Counts counts, const void* input, const void* output,
-                       const Home& home) {
-  if (call.collective == Collective::send_recv) {
-    const std::size_t bytes = call.count * size_of(call.type);
-    if (input == nullptr) return {.output = check_memory({"buffer", output, bytes}, call, home)};
-    return {.input = check_memory({"buffer", input, bytes}, call, home)};
-  }
-  const auto bytes_of = [&](Buffer buffer) {
-    return held_elements(call, counts, buffer, home.rank, home.ranks).count * size_of(call.type);
+Locations check_memory(const Request& request, const Home& home) {
+  const std::size_t read = bytes_of(request, Buffer::input, home.rank, home.ranks);
+  const std::size_t written = bytes_of(request, Buffer::output, home.rank, home.ranks);
+  const auto check = [&](const char* name, const void* begin, std::size_t bytes) {
+    return check_memory({is_message(request) ? "buffer" : name, begin, bytes}, request.call, home);
   };
-  const std::size_t read = bytes_of(Buffer::input);
-  const std::size_t written = bytes_of(Buffer::output);
-  const Location location = check_memory({"input", input, read}, call, home);
-  if (output == input && written <= read) return {location, location};
-  return {location, check_memory({"output", output, written}, call, home)};
+  const Location location = check("input", request.input, read);
+  if (request.output == request.input && written <= read) return {location, location};
+  return {location, check("output", request.output, written)};
 }
 
 }  // namespace rondo::stream

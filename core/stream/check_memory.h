@@ -7,9 +7,10 @@
 
 #include "core/control/call.h"
 #include "core/cuda/contexts.h"
-#include "core/plan/ragged.h"
 
 namespace rondo::stream {
+
+struct Request;
 
 /// The rank whose buffers they are.
 struct Home {
@@ -53,7 +54,6 @@ struct Locations {
 Location check_memory(const UserMemory& memory, const Call& call, const Home& home);
 
 /// The same for what the rank reads and writes in a call; a message has one of both.
-Locations check_memory(const Call& call, Counts counts, const void* input, const void* output,
-                       const Home& home);
+Locations check_memory(const Request& request, const Home& home);
 
 }  // namespace rondo::stream

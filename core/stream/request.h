@@ -16,8 +16,10 @@
 
 namespace rondo::stream {
 
-/// Scales a rank's input: data[i] *= scalar, before anything else is done with the data.
-using Scale = std::function<void(void* data, std::size_t count, const void* scalar)>;
+/// Scales a rank's input before anything else is done with it: output[i] = input[i] * scalar. In
+/// place is allowed.
+using Scale =
+    std::function<void(void* output, const void* input, std::size_t count, const void* scalar)>;
 
 /// One call. Buffers may lie on the device or the host; those on the host are read and written in
 /// the stream's order, too.

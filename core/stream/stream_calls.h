@@ -13,7 +13,7 @@
 // with a lock that other threads need. So all calls of a rank together have `queued_entries` there
 // at most, and the next call waits outside the driver for room. A captured call uses no queue. A
 // thread that makes calls of several communicators puts them there slice by slice in turn
-// (together.h).
+// (core/dispatch/dispatch.cc).
 //
 // Pinned memory:
 // - for collectives, 4 slots of 1 MiB

@@ -39,7 +39,8 @@ void fill(Item& item) {
   if (!item.request.scale || count == 0) return;
   const void* const scalar =
       item.scalar_on_device ? item.lane().scalar(number) : item.request.scalar;
-  item.request.scale(slot + slices.input_offset(item.at), count, scalar);
+  std::byte* const input = slot + slices.input_offset(item.at);
+  item.request.scale(input, input, count, scalar);
 }
 
 /// The input of the item's slice. After its `ready`, what stands in place is what the stream's work
