@@ -4,7 +4,6 @@
 #include <string>
 
 #include "core/base/readable.h"
-#include "core/memory/device_blocks.h"
 #include "core/schedule/layout.h"
 #include "rondo/error.h"
 
@@ -84,8 +83,6 @@ std::string memory_obstacle(const void* begin, std::size_t bytes) {
   const auto address = reinterpret_cast<std::uintptr_t>(begin);
   const bool wraps = address > UINTPTR_MAX - bytes;
   if (!wraps && is_readable(first) && is_readable(first + bytes - 1)) return {};
-  const auto devices = DeviceBlocks::of_process();
-  if (!wraps && devices->any() && devices->find(begin, bytes)) return {};
   return std::to_string(bytes) + " bytes from there on are not all memory of this process";
 }
 

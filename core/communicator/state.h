@@ -54,12 +54,6 @@ class CommunicatorState {
     parts_.each([timeout](CommunicatorState& each) { each.set_timeout(timeout); });
   }
   bool is_on_one_machine() const { return topology().one_machine; }
-  /// Whether messages to `peer` may lie in memory that DeviceBlocks knows. Not where they have
-  /// checksums, which the host computes. Any thread.
-  bool sends_device_memory(int peer) const {
-    const Transport* const transport = connections_.to(peer);
-    return !agreed_.config.checksum && transport != nullptr && transport->sends_device_memory(peer);
-  }
   /// The topology that the choice of an algorithm depends on.
   const Topology& topology() const { return connections_.topology(); }
   const AlgorithmSelection& algorithms() const { return plans_.algorithms(); }

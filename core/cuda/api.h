@@ -118,7 +118,6 @@ inline constexpr int attribute_segments = 102;  // ..._VIRTUAL_MEMORY_MANAGEMENT
 inline constexpr int attribute_descriptors =
     103;  // ..._HANDLE_TYPE_POSIX_FILE_DESCRIPTOR_SUPPORTED
 inline constexpr int attribute_gpu_direct_segments = 110;  // ..._GPU_DIRECT_RDMA_WITH_CUDA_VMM_...
-inline constexpr int attribute_dmabuf = 124;               // ..._DMA_BUF_SUPPORTED
 inline constexpr int p2p_performance_rank = 1;         // CU_DEVICE_P2P_ATTRIBUTE_PERFORMANCE_RANK
 inline constexpr int p2p_access_supported = 2;         // ..._ACCESS_SUPPORTED
 inline constexpr int p2p_native_atomic_supported = 3;  // ..._NATIVE_ATOMIC_SUPPORTED
@@ -135,7 +134,6 @@ inline constexpr unsigned device_memory = 2;  // CU_MEMORYTYPE_DEVICE; managed m
 inline constexpr int file_descriptor = 1;                // CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR
 inline constexpr int least_granularity = 0;              // CU_MEM_ALLOC_GRANULARITY_MINIMUM
 inline constexpr unsigned long long read_and_write = 3;  // CU_MEM_ACCESS_FLAGS_PROT_READWRITE
-inline constexpr int dmabuf_descriptor = 1;              // CU_MEM_RANGE_HANDLE_TYPE_DMA_BUF_FD
 
 inline constexpr unsigned ipc_lazy_peer_access = 1;   // CU_IPC_MEM_LAZY_ENABLE_PEER_ACCESS
 inline constexpr unsigned register_portable = 1;      // CU_MEMHOSTREGISTER_PORTABLE
@@ -229,8 +227,6 @@ int cuMemSetAccess(rondo::cuda::DevicePointer begin, std::size_t bytes,
                    const rondo::cuda::MemoryAccess* access, std::size_t count);
 int cuMemGetAccess(unsigned long long* flags, const rondo::cuda::MemoryLocation* location,
                    rondo::cuda::DevicePointer pointer);
-int cuMemGetHandleForAddressRange(void* handle, rondo::cuda::DevicePointer begin, std::size_t bytes,
-                                  int type, unsigned long long flags);
 int cuMemcpyAsync(rondo::cuda::DevicePointer to, rondo::cuda::DevicePointer from, std::size_t bytes,
                   rondo::cuda::Stream stream);
 int cuMemsetD8Async(rondo::cuda::DevicePointer to, unsigned char value, std::size_t bytes,

@@ -102,8 +102,6 @@ struct Driver {
   decltype(&cuMemGetAllocationGranularity) mem_get_allocation_granularity =
       find("cuMemGetAllocationGranularity");
   decltype(&cuMemCreate) mem_create = find("cuMemCreate");
-  decltype(&cuMemGetHandleForAddressRange) mem_get_handle_for_address_range =
-      find("cuMemGetHandleForAddressRange");
 
   decltype(&cuCtxGetId) ctx_get_id = find.look_for("cuCtxGetId");  ///< since CUDA 12
   decltype(&cuLaunchKernelEx) launch_kernel_ex = find.look_for("cuLaunchKernelEx");  ///< since 11.8

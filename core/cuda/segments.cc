@@ -139,20 +139,6 @@ std::string why_no_segments(int device) {
   return {};
 }
 
-UniqueFd share_as_dmabuf(const Range& range) {
-  int file = -1;
-  check(driver().mem_get_handle_for_address_range(&file, range.begin, range.bytes,
-                                                  dmabuf_descriptor, 0),
-        "cuMemGetHandleForAddressRange", "set RONDO_NET_GDR_LEVEL=LOC");
-  return UniqueFd(file);
-}
-
-std::string why_no_dmabuf(int device) {
-  if (has(attribute_dmabuf, device)) return {};
-  return "device " + std::to_string(device) +
-         " has no dma-bufs, which need the open kernel modules of its driver";
-}
-
 MappedSegments MappedSegments::make(std::size_t bytes) {
   const AllocationProperties properties = shareable_properties();
   const std::size_t whole = whole_units(bytes, properties);

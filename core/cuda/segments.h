@@ -40,13 +40,6 @@ bool are_open_to(const std::vector<Range>& segments, int device);
 /// Why `device` has no memory of cuMemCreate that processes can share; empty: it has.
 std::string why_no_segments(int device);
 
-/// A dma-buf of all of `range`, which is whole pages of the host's size: one allocation, or
-/// segments with nothing between them. The kernel lets devices of other kinds, such as network
-/// adapters, read and write it where it lies (GPUDirect RDMA). It keeps the memory alive.
-UniqueFd share_as_dmabuf(const Range& range);
-/// Why `device` has no dma-bufs; empty: it has.
-std::string why_no_dmabuf(int device);
-
 /// Segments mapped one after the other for the current context's device. They are those of another
 /// process, whose owner may let go of them first, or a new one of this process.
 class MappedSegments {

@@ -12,7 +12,6 @@
 #include "core/base/undying.h"
 #include "core/cuda/handles.h"
 #include "core/cuda/segments.h"
-#include "core/memory/device_blocks.h"
 #include "core/settings/settings.h"
 #include "rondo/memory.h"
 
@@ -48,19 +47,13 @@ class PlainMemory {
   cuda::DevicePointer address_ = 0;
 };
 
-/// Memory of cuMemCreate, and its offer to other readers.
-struct SharedSegment {
-  cuda::MappedSegments memory;
-  std::shared_ptr<void> offered{};  ///< to network adapters, or null; goes first
-};
-
-using Block = std::variant<Memory, PlainMemory, SharedSegment>;
+using Block = std::variant<Memory, PlainMemory, cuda::MappedSegments>;
 
 void* address_of(const Block& block) {
   if (const auto* const host = std::get_if<Memory>(&block)) return host->data();
   const auto* const plain = std::get_if<PlainMemory>(&block);
   const cuda::DevicePointer address =
-      plain != nullptr ? plain->address() : std::get<SharedSegment>(block).memory.address();
+      plain != nullptr ? plain->address() : std::get<cuda::MappedSegments>(block).address();
   return reinterpret_cast<void*>(address);
 }
 
@@ -80,33 +73,13 @@ Blocks& blocks() {
 /// anew.
 void abandon(Block& block) {
   if (auto* const plain = std::get_if<PlainMemory>(&block)) plain->abandon();
-  if (auto* const shared = std::get_if<SharedSegment>(&block)) shared->memory.abandon();
+  if (auto* const segment = std::get_if<cuda::MappedSegments>(&block)) segment->abandon();
 }
 
-/// Throws CudaError, and then the block is there still, though no longer offered to adapters.
+/// Throws CudaError, and then the block is there still.
 void give_back(Block& block) {
   if (auto* const plain = std::get_if<PlainMemory>(&block)) plain->free();
-  if (auto* const shared = std::get_if<SharedSegment>(&block)) {
-    shared->offered.reset();
-    shared->memory.free();
-  }
-}
-
-/// Null where it cannot be offered.
-std::shared_ptr<void> offer_to_adapters(const cuda::MappedSegments& memory, int device) {
-  std::string why = cuda::why_no_dmabuf(device);
-  try {
-    if (why.empty()) {
-      return DeviceBlocks::offer(DeviceBlocks::of_process(),
-                                 reinterpret_cast<const void*>(memory.address()), memory.bytes(),
-                                 cuda::share_as_dmabuf({memory.address(), memory.bytes()}));
-    }
-  } catch (const cuda::CudaError& error) {
-    why = error.what();
-  }
-  log(LogLevel::info, -1, "network adapters do not read memory of ncclMemAlloc: " + why,
-      LogSubsystem::net);
-  return nullptr;
+  if (auto* const segment = std::get_if<cuda::MappedSegments>(&block)) segment->free();
 }
 
 /// Takes memory of the current context's device. Memory of cuMemCreate goes to other processes even
@@ -118,11 +91,7 @@ Block take_on_device(std::size_t bytes) {
   configure_log(config.debug);
   std::string why = config.segments ? cuda::why_no_segments(device) : "RONDO_CUMEM_ENABLE=0";
   try {
-    if (why.empty()) {
-      SharedSegment made{cuda::MappedSegments::make(bytes)};
-      if (config.infiniband.reads_gpus) made.offered = offer_to_adapters(made.memory, device);
-      return made;
-    }
+    if (why.empty()) return cuda::MappedSegments::make(bytes);
   } catch (const cuda::CudaError& error) {
     why = error.what();
   }

@@ -127,10 +127,6 @@ constexpr Setting table[] = {
     {"RONDO_NCCL_VERSION", "", "20000 to 29999", "22809",
      "NCCL's API: the version number that programs are told",
      number<20000, 29999, &Config::nccl_version>},
-    {"RONDO_NET_GDR_LEVEL", "NCCL_NET_GDR_LEVEL", "LOC or SYS", "LOC",
-     "SYS: InfiniBand and RoCE devices read GPU memory of ncclMemAlloc directly when a rank "
-     "sends from it; LOC: never",
-     by<read_distance, &Config::infiniband, &InfinibandConfig::reads_gpus>},
     {"RONDO_P2P_DISABLE", "NCCL_P2P_DISABLE", "0 or 1", "0",
      "1: GPU buffers go through host memory even where GPUs reach each other's memory",
      by<read_denial, &Config::peer_to_peer>},

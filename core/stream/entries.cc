@@ -18,7 +18,7 @@ void copy_in(const Item& item, std::size_t slice, cuda::Stream stream) {
     const std::size_t bytes = std::min(scalar_bytes, size_of(item.request.call.type));
     copy(lane.scalar(number), item.request.scalar, bytes, stream);
   }
-  if (!item.request.where.input.on_device || item.input_in_place) return;
+  if (!item.request.where.input.on_device) return;
   const auto* const from = static_cast<const std::byte*>(item.request.input);
   for (std::size_t run = 0; run < item.slices.input_copies(slice); ++run) {
     const Slices::Copy part = item.slices.input_copy(slice, run);
@@ -39,9 +39,7 @@ void copy_out(const Item& item, std::size_t slice, cuda::Stream stream) {
 std::size_t entries_of(const Item& item, std::size_t slice) {
   constexpr std::size_t flags = 3;  // write `ready`, wait for `done`, write `done`
   return flags + (item.scalar_on_device ? 1 : 0) +
-         (item.request.where.input.on_device && !item.input_in_place
-              ? item.slices.input_copies(slice)
-              : 0) +
+         (item.request.where.input.on_device ? item.slices.input_copies(slice) : 0) +
          (item.request.where.output.on_device ? item.slices.output_copies(slice) : 0);
 }
 

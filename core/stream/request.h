@@ -69,9 +69,6 @@ struct Item {
   Kind* kind = nullptr;
   std::size_t first = 0;  ///< number of its first slice within its kind
   bool scalar_on_device = false;
-  /// What is sent leaves the input where it lies, not its slots: on the device, and DeviceBlocks
-  /// knows it.
-  bool input_in_place = false;
   /// It reads or writes what an earlier item of its kind writes, so it begins after that.
   bool waits = false;
   /// The item of its kind before it, all of whose slices begin before its own do; none: the first.

@@ -6,7 +6,6 @@
 
 #include "core/base/log.h"
 #include "core/cuda/memory_operations.h"
-#include "core/memory/device_blocks.h"
 #include "core/stream/buffers.h"
 #include "core/stream/entries.h"
 #include "core/stream/own_messages.h"
@@ -31,14 +30,6 @@ std::size_t usual_lanes(int ranks) {
 bool are_of_one_kind(const Request& a, const Request& b) {
   if (!is_message(a) || !is_message(b)) return is_message(a) == is_message(b);
   return a.peer == b.peer && a.sends == b.sends;
-}
-
-/// Whether the transport to the peer reads what is sent where it lies.
-bool leaves_from_place(const Request& request, const detail::CommunicatorState& state) {
-  if (!is_message(request) || !request.sends || request.call.count == 0) return false;
-  if (request.peer == state.rank() || !state.sends_device_memory(request.peer)) return false;
-  const std::size_t bytes = request.call.count * size_of(request.call.type);
-  return DeviceBlocks::of_process()->find(request.input, bytes).has_value();
 }
 
 void arrived(void* data) {
@@ -172,8 +163,6 @@ std::shared_ptr<Batch> StreamCalls::make_batch(std::vector<Request> requests) co
                                                 .slices = std::move(slices),
                                                 .kind = &kind,
                                                 .first = kind.slices});
-    item.input_in_place =
-        item.request.where.input.on_device && leaves_from_place(item.request, state);
     item.scalar_on_device = item.request.scale && cuda::is_device_memory(item.request.scalar);
     item.waits = !is_message(item.request) && written.add(item.request);
     kind.waits |= item.waits;

@@ -43,15 +43,6 @@ void fill(Item& item) {
   item.request.scale(input, input, count, scalar);
 }
 
-/// The input of the item's slice. After its `ready`, what stands in place is what the stream's work
-/// before left there, and the stream goes on only when the message is handed over.
-const std::byte* input_of(const Item& item, const std::byte* slot) {
-  const Slices& slices = item.slices;
-  if (!item.input_in_place) return slot + slices.input_offset(item.at);
-  return static_cast<const std::byte*>(item.request.input) +
-         slices.input_copy(item.at, 0).buffer_offset;
-}
-
 void empty(const Item& item) {
   if (item.request.where.output.on_device) return;
   const std::byte* const slot = item.lane().slot(item.first + item.at);
@@ -294,7 +285,7 @@ void Worker::begin(Batch& batch, Item& item) {
   const Call call = slices.call(item.at);
   const std::vector<std::size_t> counts = slices.counts(item.at);
   std::byte* const slot = item.lane().slot(item.first + item.at);
-  const std::byte* const input = input_of(item, slot);
+  const std::byte* const input = slot + slices.input_offset(item.at);
   std::byte* const output = slot + slices.output_offset(item.at);
   const bool message = call.collective == Collective::send_recv;
   if (batch.items.size() > 1) {

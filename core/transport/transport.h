@@ -155,10 +155,6 @@ class Transport {
   /// the doorbell instead adds nothing.
   virtual void add_descriptors(std::vector<pollfd>& descriptors) const;
 
-  /// Optional: channels to `peer` take also memory that DeviceBlocks knows (core/memory) in
-  /// send_from(). Any thread.
-  virtual bool sends_device_memory(int /*peer*/) const { return false; }
-
   /// Optional: reaching peers' memory without messages. Null where there is no such way. Owned by
   /// the transport; of use after meet(). Its connections are made by progress(), as channels' are.
   virtual class DirectAccess* direct_access() { return nullptr; }

@@ -100,9 +100,8 @@ int cuDeviceGetAttribute(int* value, int attribute, int /*device*/) {
       return say(std::getenv("FAKE_WITHOUT_SEGMENTS") == nullptr ? 1 : 0);
     case rondo::cuda::attribute_descriptors:
       return say(std::getenv("FAKE_WITHOUT_DESCRIPTORS") == nullptr ? 1 : 0);
-    case rondo::cuda::attribute_dmabuf:
     case rondo::cuda::attribute_gpu_direct_segments:
-      return say(std::getenv("FAKE_DMABUF") != nullptr ? 1 : 0);
+      return say(0);
     default:
       return invalid_value;
   }

@@ -38,7 +38,6 @@
 //   FAKE_WITHOUT_DESCRIPTORS  memory of cuMemCreate has no descriptors
 //   FAKE_WITHOUT_SEGMENTS     there is no cuMemCreate
 //   FAKE_WITHOUT_IPC          no memory has a CUDA IPC handle
-//   FAKE_DMABUF               device memory has dma-bufs, which are its files
 //   FAKE_MEMORY_OPERATIONS    of streams. refused: the driver takes none; unbatched: one at a time
 //                             only; lost: it takes writes and does not carry them out
 #pragma once

@@ -296,20 +296,6 @@ int cuMemGetAccess(unsigned long long* flags, const rondo::cuda::MemoryLocation*
   return success;
 }
 
-/// A real driver also takes a part of a segment, several segments, and memory of cuMemAlloc.
-int cuMemGetHandleForAddressRange(void* handle, DevicePointer begin, std::size_t bytes, int type,
-                                  unsigned long long flags) {
-  if (const int status = enter("cuMemGetHandleForAddressRange")) return status;
-  if (std::getenv("FAKE_DMABUF") == nullptr) return not_supported;
-  const std::scoped_lock lock(segments().mutex);
-  const auto found = segments().mapped.find(begin);
-  if (found == segments().mapped.end() || found->second->bytes != bytes) return invalid_value;
-  if (type != rondo::cuda::dmabuf_descriptor || flags != 0) return invalid_value;
-  const int file = ::fcntl(found->second->file.get(), F_DUPFD_CLOEXEC, 0);
-  *static_cast<int*>(handle) = file;
-  return file >= 0 ? success : 304;  // CUDA_ERROR_OPERATING_SYSTEM
-}
-
 int fake_reservations() {
   const std::scoped_lock lock(segments().mutex);
   return static_cast<int>(segments().places.size());

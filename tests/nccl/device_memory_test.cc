@@ -109,27 +109,6 @@ TEST_CASE("memory of ncclMemAlloc is open to the devices that reach its own", "[
   fake_set_link(2, 5, FakeLink::pcie);
 }
 
-TEST_CASE("memory of ncclMemAlloc has a dma-buf where it is asked for and there is one", "[fake]") {
-  const bool asked = GENERATE(true, false);
-  const bool there = GENERATE(true, false);
-  const bool refused = GENERATE(true, false);
-  const Setting level("NCCL_NET_GDR_LEVEL", asked ? "SYS" : "LOC");
-  std::optional<Setting> driver;
-  if (there) driver.emplace("FAKE_DMABUF", "1");
-  cuCtxSetCurrent(device_context(0));
-  const int blocks = fake_blocks();
-  const int before = fake_calls("cuMemGetHandleForAddressRange");
-  if (refused && asked && there) fake_fail_next("cuMemGetHandleForAddressRange", 801);
-  {
-    const Allocated memory(100);
-    CHECK(is_segment(memory));
-    CHECK(fake_descriptors() == (asked && there && !refused ? 1 : 0));
-  }
-  CHECK(fake_calls("cuMemGetHandleForAddressRange") - before == (asked && there ? 1 : 0));
-  CHECK(fake_descriptors() == 0);
-  expect_blocks(blocks);
-}
-
 TEST_CASE("ncclMemAlloc and ncclMemFree work while a stream is captured") {
   cuCtxSetCurrent(device_context(0));
   const int mode = GENERATE(0, 1, 2);  // global, the thread's own, relaxed

@@ -118,11 +118,8 @@ TEST_CASE("settings of GPU memory are read under both names") {
     CHECK(config_of({prefix + "CUMEM_ENABLE=-2"}).segments);
     CHECK(config_of({prefix + "CUMEM_ENABLE=1"}).segments);
     CHECK_FALSE(config_of({prefix + "CUMEM_ENABLE=0"}).segments);
-    CHECK(config_of({prefix + "NET_GDR_LEVEL=SYS"}).infiniband.reads_gpus);
-    CHECK_FALSE(config_of({prefix + "NET_GDR_LEVEL=LOC"}).infiniband.reads_gpus);
   }
   CHECK(config_of({}).segments);
-  CHECK_FALSE(config_of({}).infiniband.reads_gpus);
   for (const char* name : {"RONDO_P2P_LEVEL=", "NCCL_P2P_LEVEL="}) {
     CHECK_FALSE(config_of({name + std::string("LOC")}).peer_to_peer);
     CHECK_FALSE(config_of({name + std::string("0")}).peer_to_peer);
@@ -133,9 +130,6 @@ TEST_CASE("settings of GPU memory are read under both names") {
   }
   CHECK(config_of({"NCCL_P2P_LEVEL=LOC", "RONDO_P2P_LEVEL=SYS"}).peer_to_peer);
   CHECK(config_of({"NCCL_P2P_LEVEL=NVL"}).warning.find("NCCL_P2P_LEVEL=NVL") != std::string::npos);
-  const Config near = config_of({"NCCL_NET_GDR_LEVEL=PXB"});  // whose distance rondo cannot tell
-  CHECK_FALSE(near.infiniband.reads_gpus);
-  CHECK(near.warning.find("NCCL_NET_GDR_LEVEL=PXB") != std::string::npos);
 }
 
 TEST_CASE("the table has every setting once, in order, with words for people") {
@@ -165,7 +159,6 @@ TEST_CASE("an unknown name is refused with the nearest and all known ones") {
         "RONDO_IB_GID_INDEX, RONDO_IB_HCA, RONDO_IB_PKEY, "
         "RONDO_IB_QPS_PER_CONNECTION, RONDO_IB_RETRY_CNT, RONDO_IB_SL, RONDO_IB_TC, "
         "RONDO_IB_TIMEOUT, RONDO_JOIN_THREADS, RONDO_LINK_COSTS, RONDO_NCCL_VERSION, "
-        "RONDO_NET_GDR_LEVEL, "
         "RONDO_P2P_DISABLE, RONDO_P2P_LEVEL, RONDO_PORT, "
         "RONDO_REPRODUCIBLE, RONDO_SCHEDULES, RONDO_SECRET, RONDO_SECRET_FILE, "
         "RONDO_SLOT_BYTES, "
@@ -217,7 +210,7 @@ TEST_CASE("bad values are refused with the form that is expected") {
                     "RONDO_SLOT_BYTES=4T",    "RONDO_SLOT_BYTES=K",
                     "RONDO_SLOT_BYTES=9999G", "RONDO_DEBUG=verbose",
                     "RONDO_IB_DISABLE=yes",   "RONDO_IB_GID_INDEX=-2",
-                    "RONDO_CUMEM_ENABLE=2",   "RONDO_NET_GDR_LEVEL=PXB",
+                    "RONDO_CUMEM_ENABLE=2",   "RONDO_P2P_LEVEL=PXB",
                     "RONDO_IB_PKEY=-1",       "RONDO_IB_QPS_PER_CONNECTION=0",
                     "RONDO_IB_RETRY_CNT=8",   "RONDO_IB_SL=16",
                     "RONDO_IB_TC=256",        "RONDO_IB_TIMEOUT=0",

@@ -228,10 +228,7 @@ namespace {
 struct Asked {
   std::uint64_t address = 0;
   std::size_t bytes = 0;
-  std::uint64_t offset = 0;
-  int descriptor = -1;
   int access = 0;
-  int answer = 0;  ///< errno; 0: the region
 };
 Asked& asked() {
   static Asked the_question;
@@ -255,13 +252,6 @@ Library registering() {
                .access = static_cast<int>(access)};
     return &region;
   };
-  table.reg_dmabuf_mr = [](ibv_pd*, std::uint64_t offset, std::size_t bytes, std::uint64_t address,
-                           int descriptor, int access) -> ibv_mr* {
-    const int answer = asked().answer;
-    asked() = {address, bytes, offset, descriptor, access, answer};
-    errno = answer;
-    return answer == 0 ? &region : nullptr;
-  };
   return table;
 }
 
@@ -275,31 +265,6 @@ TEST_CASE("optional access flags reach the call that knows them", "[verbs]") {
   CHECK(asked().address == reinterpret_cast<std::uintptr_t>(memory.data()));
   CHECK(asked().bytes == 64);
   CHECK(asked().access == IBV_ACCESS_RELAXED_ORDERING);
-}
-
-TEST_CASE("a dma-buf is registered by descriptor, offset, length and address", "[verbs]") {
-  asked() = {};
-  const verbs::DmaBuffer buffer{
-      .descriptor = 9, .offset = 4096, .bytes = 8192, .address = 0x7f0000000000};
-  const Answer answer(
-      verbs::register_dmabuf(registering(), nullptr, buffer, IBV_ACCESS_LOCAL_WRITE));
-  CHECK(answer.region);
-  CHECK((asked().descriptor == 9 && asked().offset == 4096 && asked().bytes == 8192));
-  CHECK((asked().address == 0x7f0000000000 && asked().access == IBV_ACCESS_LOCAL_WRITE));
-}
-
-TEST_CASE("an invalid descriptor tells whether dma-bufs can be registered", "[verbs]") {
-  asked() = {.answer = EBADF};
-  CHECK(verbs::why_no_dmabuf(registering(), nullptr).empty());
-  CHECK(asked().descriptor == -1);
-  asked() = {.answer = EOPNOTSUPP};
-  CHECK(verbs::why_no_dmabuf(registering(), nullptr) ==
-        "the driver refuses (Operation not supported)");
-  Library old = registering();
-  old.reg_dmabuf_mr = nullptr;
-  CHECK(verbs::why_no_dmabuf(old, nullptr).starts_with("libibverbs lacks it"));
-  CHECK_FALSE(verbs::register_dmabuf(old, nullptr, {}, 0));
-  CHECK(errno == EOPNOTSUPP);
 }
 
 TEST_CASE("a port that is down is reported instead of what the device noticed", "[verbs]") {

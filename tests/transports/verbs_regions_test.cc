@@ -1,7 +1,5 @@
 // Which memory is registered with a device, and when: with a made-up device and made-up memory, and
 // with the windows of this process. Needs no device, no libibverbs and not its headers.
-#include <sys/mman.h>
-
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -9,7 +7,6 @@
 #include <span>
 #include <vector>
 
-#include "core/memory/device_blocks.h"
 #include "rondo/error.h"
 #include "rondo/memory.h"
 #include "tests/catch.h"
@@ -33,12 +30,11 @@ class MadeUpBlocks final : public verbs::BlockSource {
     return std::nullopt;
   }
   std::uint64_t freed() const override { return freed_; }
-  bool has_device_blocks() const override { return true; }
 
   /// A block that begins at the `index`-th thousand bytes of an array.
-  std::span<const std::byte> make(std::size_t index, std::size_t bytes = 1000, int dmabuf = -1) {
+  std::span<const std::byte> make(std::size_t index, std::size_t bytes = 1000) {
     const std::byte* const base = array_.data() + 1000 * index;
-    blocks_.push_back({.number = ++last_, .base = base, .bytes = bytes, .dmabuf = dmabuf});
+    blocks_.push_back({.number = ++last_, .base = base, .bytes = bytes});
     return {base, bytes};
   }
   void free(std::span<const std::byte> memory) {
@@ -240,67 +236,6 @@ TEST_CASE("a block that the device refuses is copied, and not offered again", "[
   setting.device.refuses = false;
   for (int i = 0; i < 3; ++i) CHECK_FALSE(setting.cache.key(block));
   CHECK(setting.device.made == 0);
-}
-
-TEST_CASE("a device's memory is registered at once, or it is an error", "[verbs]") {
-  Setting setting;
-  const auto block = setting.blocks->make(0, 1000, 5);
-  setting.device.refuses = true;
-  CHECK_THROWS_AS(setting.cache.key(block), Error);
-  setting.device.refuses = false;
-  CHECK(setting.cache.key(block.first(10)) == 1u);
-  CHECK(setting.cache.key(block.last(10)) == 1u);
-}
-
-TEST_CASE("a device's memory is registered beyond the limits, which are the host's", "[verbs]") {
-  Setting setting({.blocks = 2, .bytes = 1500});
-  const auto first = setting.blocks->make(0);
-  setting.earn(first);
-  setting.device.oldest = 1;  // all of it may still be read
-  for (std::size_t index = 1; index < 5; ++index) {
-    const auto block = setting.blocks->make(2 * index, 2000, 5);
-    CHECK(setting.cache.key(block) == static_cast<std::uint32_t>(index + 1));
-  }
-  CHECK(setting.cache.registered_bytes() == 1000);
-  CHECK(setting.device.known.size() == 5);
-  const auto second = setting.blocks->make(15);
-  for (int i = 0; i < 3; ++i) CHECK_FALSE(setting.cache.key(second));  // no room for it
-  setting.device.oldest = RegionCache::Device::nothing_read;
-  setting.earn(second);  // in the place of the oldest one
-  CHECK_FALSE(setting.device.known.contains(1));
-  CHECK(setting.cache.registered_bytes() == 1000);
-}
-
-TEST_CASE("a device's memory is told from the host's, and let go when it is freed", "[verbs]") {
-  Setting setting;
-  const auto host = setting.blocks->make(0);
-  const auto device = setting.blocks->make(1, 1000, 5);
-  const std::vector<std::byte> heap(10);
-  CHECK_FALSE(setting.cache.is_device_memory(host));
-  CHECK_FALSE(setting.cache.is_device_memory(heap));
-  CHECK(setting.cache.is_device_memory(device));
-  CHECK(setting.cache.is_device_memory(device.last(1)));
-  CHECK(setting.cache.key(device.last(1)) == 1u);
-  setting.blocks->free(device);
-  CHECK(setting.cache.forget_freed());
-  CHECK(setting.device.known.empty());
-  CHECK_FALSE(setting.cache.is_device_memory(device));
-}
-
-TEST_CASE("memory that GPUs offer in this process is registered at once", "[verbs]") {
-  MadeUpDevice device;
-  RegionCache cache(verbs::blocks_of_process(), device, RegionCache::Limits());
-  const std::vector<std::byte> array(8192);
-  const std::span<const std::byte> memory(array);
-  CHECK_FALSE(cache.is_device_memory(memory));
-  auto offered = DeviceBlocks::offer(DeviceBlocks::of_process(), memory.data(), memory.size(),
-                                     UniqueFd(::memfd_create("dma-buf", MFD_CLOEXEC)));
-  CHECK(cache.is_device_memory(memory.last(3)));
-  CHECK(cache.key(memory.last(3)) == 1u);
-  offered.reset();
-  CHECK(cache.forget_freed());
-  CHECK(device.known.empty());
-  CHECK_FALSE(cache.key(memory));
 }
 
 TEST_CASE("the windows of this process are registered", "[verbs]") {

@@ -70,8 +70,6 @@ std::string port_text(const Port& port, const Settings& settings, std::size_t wi
     text += "    on NUMA node " + std::to_string(port.numa_node) +
             (is_near(port, settings) ? ", as this process\n" : ", this process on another\n");
   }
-  if (port.port > 0)
-    text += told("    dma-buf:", port.no_dmabuf.empty() ? "yes" : "no, " + port.no_dmabuf);
   if (port.lid != 0) text += "    LID " + std::to_string(port.lid) + "\n";
   return text + gids_text(port, choice, used);
 }
@@ -109,8 +107,6 @@ nlohmann::ordered_json port_json(const Port& port, const Settings& settings) {
                               {"mtu_bytes", port.mtu},
                               {"lid", port.lid},
                               {"numa_node", port.numa_node},
-                              {"dmabuf", port.no_dmabuf.empty()},
-                              {"why_no_dmabuf", port.no_dmabuf},
                               {"gids", std::move(gids)},
                               {"used", why.empty()}};
   json["why_not"] = why;

@@ -37,7 +37,6 @@ struct Port {
   std::uint32_t max_message = 0;     ///< bytes of one work request
   int numa_node = -1;                ///< -1: unknown or not bound to one
   std::vector<Gid> gids{};           ///< those that are not empty, by index
-  std::string no_dmabuf{};           ///< why the device cannot reach other devices' memory
   std::string trouble{};             ///< a verb that failed while looking, in words
 };
 

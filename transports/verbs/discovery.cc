@@ -94,14 +94,7 @@ class Look {
     blank_.infiniband_transport = device.transport_type == IBV_TRANSPORT_IB;
     folder_ = classes / blank_.device;
     blank_.numa_node = read_number(folder_ / "device" / "numa_node", -1);
-    if (context_ == nullptr) {
-      blank_.trouble = opening_trouble(error);
-      return;
-    }
-    ibv_pd* const domain = table.alloc_pd(context_.get());
-    blank_.no_dmabuf =
-        domain == nullptr ? "no protection domain to try it in" : why_no_dmabuf(table, domain);
-    if (domain != nullptr) table.dealloc_pd(domain);
+    if (context_ == nullptr) blank_.trouble = opening_trouble(error);
   }
 
   std::vector<Port> ports() const {

@@ -2,7 +2,6 @@
 
 #include <dlfcn.h>
 
-#include <cerrno>
 #include <system_error>
 #include <utility>
 
@@ -104,23 +103,6 @@ MemoryRegion register_memory(const Library& table, ibv_pd* domain, void* address
   // Its own address as the remote one. The library leaves out what the device cannot do.
   const auto iova = reinterpret_cast<std::uintptr_t>(address);
   return MemoryRegion(table.reg_mr_iova2(domain, address, bytes, iova, flags));
-}
-
-MemoryRegion register_dmabuf(const Library& table, ibv_pd* domain, const DmaBuffer& buffer,
-                             int access) {
-  errno = EOPNOTSUPP;
-  if (table.reg_dmabuf_mr == nullptr) return nullptr;
-  return MemoryRegion(table.reg_dmabuf_mr(domain, buffer.offset, buffer.bytes, buffer.address,
-                                          buffer.descriptor, access));
-}
-
-std::string why_no_dmabuf(const Library& table, ibv_pd* domain) {
-  if (table.reg_dmabuf_mr == nullptr) return "libibverbs lacks it: rdma-core 34 or newer has it";
-  constexpr int none = -1;
-  const MemoryRegion region =
-      register_dmabuf(table, domain, {.descriptor = none, .bytes = 4096}, IBV_ACCESS_LOCAL_WRITE);
-  if (region || errno == EBADF) return {};
-  return "the driver refuses (" + std::generic_category().message(errno) + ")";
 }
 
 }  // namespace rondo::verbs

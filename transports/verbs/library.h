@@ -46,8 +46,6 @@ struct Library {
       find("ibv_reg_mr");  ///< no optional access flags; see register_memory()
   decltype(&::ibv_reg_mr_iova2) reg_mr_iova2 =
       find("ibv_reg_mr_iova2");  ///< with optional access flags
-  decltype(&::ibv_reg_dmabuf_mr) reg_dmabuf_mr =
-      find.look_for("ibv_reg_dmabuf_mr");  ///< null before rdma-core 34
   decltype(&::ibv_dereg_mr) dereg_mr = find("ibv_dereg_mr");
   decltype(&::ibv_create_comp_channel) create_comp_channel = find("ibv_create_comp_channel");
   decltype(&::ibv_destroy_comp_channel) destroy_comp_channel = find("ibv_destroy_comp_channel");
@@ -112,20 +110,5 @@ using MemoryRegion = std::unique_ptr<ibv_mr, DeregisterMemory>;
 MemoryRegion register_memory(ibv_pd* domain, void* address, std::size_t bytes, int access);
 MemoryRegion register_memory(const Library& table, ibv_pd* domain, void* address, std::size_t bytes,
                              int access);
-
-/// Where a piece of a device's memory is, as its owner's dma-buf tells.
-struct DmaBuffer {
-  int descriptor = -1;       ///< the caller's; of no use after registering
-  std::uint64_t offset = 0;  ///< of the piece in the dma-buf
-  std::size_t bytes = 0;
-  std::uint64_t address = 0;  ///< what work requests name its beginning by
-};
-/// ibv_reg_dmabuf_mr(). Null with errno set where it fails: EOPNOTSUPP also for a library older
-/// than rdma-core 34, which lacks it.
-MemoryRegion register_dmabuf(const Library& table, ibv_pd* domain, const DmaBuffer& buffer,
-                             int access);
-/// Empty when the device's driver registers dma-bufs; otherwise why not. Tried with a descriptor
-/// that is none: drivers that can say EBADF, those that cannot EOPNOTSUPP.
-std::string why_no_dmabuf(const Library& table, ibv_pd* domain);
 
 }  // namespace rondo::verbs

@@ -7,14 +7,6 @@
 namespace rondo::verbs {
 namespace {
 
-std::string words_of_gpus(const std::vector<Port>& ports, const Settings& settings) {
-  if (!settings.reads_gpus) return "RONDO_NET_GDR_LEVEL=LOC";
-  const auto refuses =
-      std::ranges::find_if(ports, [](const Port& port) { return !port.no_dmabuf.empty(); });
-  if (refuses == ports.end()) return {};
-  return refuses->device + " registers no dma-bufs: " + refuses->no_dmabuf;
-}
-
 /// Turns the first ports, those as fast and as near as the very first. The rank's own comes first then.
 void take_turns(std::vector<Port>& ports, int index) {
   const auto alike = [&](const Port& port) {
@@ -37,7 +29,6 @@ OpenPorts::OpenPorts(const Settings& settings, int rank, int index)
   ports_ = usable_ports(found.ports, settings);
   take_turns(ports_, index);
   names_ = name_ports(ports_, settings);
-  why_not_gpus_ = words_of_gpus(ports_, settings);
   opened_.resize(ports_.size());
   if (!ports_.empty()) return;
   throw Error(ErrorCode::configuration, "no RDMA port to use: " + why_none(found, settings),

@@ -35,9 +35,6 @@ class OpenPorts {
     for (OpenPort* port : open_) moved |= port->poll();
     return moved;
   }
-  /// Why devices do not read the memory of GPUs that DeviceBlocks knows; empty: they do. Any
-  /// thread.
-  const std::string& why_not_gpus() const { return why_not_gpus_; }
   /// Deregisters the user's memory that has been freed. False: a device may have to read some of it
   /// once more.
   bool forget_freed();
@@ -52,7 +49,6 @@ class OpenPorts {
 
   Settings settings_;
   int rank_;
-  std::string why_not_gpus_{};
   std::vector<Port> ports_{};
   std::vector<PortName> names_{};                    ///< of ports_
   std::vector<std::unique_ptr<OpenPort>> opened_{};  ///< of ports_; null until one is taken

@@ -4,7 +4,6 @@
 #include <iterator>
 #include <utility>
 
-#include "core/memory/device_blocks.h"
 #include "core/memory/windows.h"
 #include "rondo/error.h"
 
@@ -14,22 +13,14 @@ namespace {
 class ProcessSource final : public BlockSource {
  public:
   std::optional<Block> find(const void* memory, std::size_t bytes) const override {
-    if (const auto window = windows_->find(memory, bytes))
-      return Block{.number = window->number, .base = window->base, .bytes = window->bytes};
-    if (!has_device_blocks()) return std::nullopt;
-    const auto block = devices_->find(memory, bytes);
-    if (!block) return std::nullopt;
-    return Block{.number = block->number,
-                 .base = block->base,
-                 .bytes = block->bytes,
-                 .dmabuf = block->dmabuf};
+    const auto window = windows_->find(memory, bytes);
+    if (!window) return std::nullopt;
+    return Block{.number = window->number, .base = window->base, .bytes = window->bytes};
   }
-  std::uint64_t freed() const override { return windows_->freed() + devices_->taken_back(); }
-  bool has_device_blocks() const override { return devices_->any(); }
+  std::uint64_t freed() const override { return windows_->freed(); }
 
  private:
   std::shared_ptr<Windows> windows_ = Windows::of_process();
-  std::shared_ptr<DeviceBlocks> devices_ = DeviceBlocks::of_process();
 };
 
 bool contains(const Block& block, std::span<const std::byte> memory) {
@@ -50,19 +41,13 @@ RegionCache::RegionCache(std::shared_ptr<const BlockSource> source, Device& devi
   entries_.reserve(limits_.blocks);
 }
 
-bool RegionCache::is_device_memory(std::span<const std::byte> memory) const {
-  if (!source_->has_device_blocks()) return false;
-  const auto block = source_->find(memory.data(), memory.size());
-  return block && block->is_of_device();
-}
-
 std::optional<std::uint32_t> RegionCache::key(std::span<const std::byte> memory) {
   forget_freed();
   Entry* const entry = entry_of(memory);
   if (entry == nullptr) return std::nullopt;
   entry->used = ++uses_;
   if (entry->registration.handle) return entry->registration.key;
-  if (!entry->block.is_of_device() && (entry->refused || entry->copied < entry->block.bytes)) {
+  if (entry->refused || entry->copied < entry->block.bytes) {
     entry->copied += memory.size();
     return std::nullopt;
   }
@@ -79,10 +64,9 @@ RegionCache::Entry* RegionCache::entry_of(std::span<const std::byte> memory) {
   if (!block) return nullptr;
   if (entries_.size() >= limits_.blocks) {
     const auto oldest = std::ranges::min_element(entries_, {}, &Entry::used);
-    const bool stays = is_read(*oldest);
-    if (stays && !block->is_of_device()) return nullptr;
-    if (!stays) release(*oldest);
-    if (!stays) entries_.erase(oldest);
+    if (is_read(*oldest)) return nullptr;
+    release(*oldest);
+    entries_.erase(oldest);
   }
   entries_.push_back({.block = *block});
   return &entries_.back();
@@ -92,21 +76,19 @@ void RegionCache::register_entry(Entry& entry) {
   try {
     entry.registration = device_.register_block(entry.block);
     ++registrations_;
-    if (!entry.block.is_of_device()) registered_bytes_ += entry.block.bytes;
+    registered_bytes_ += entry.block.bytes;
   } catch (const Error&) {
-    if (entry.block.is_of_device()) throw;
     entry.refused = true;  // most likely the limit of locked memory; copying needs none
   }
 }
 
 bool RegionCache::make_room(const Block& block) {
-  if (block.is_of_device()) return true;
   if (block.bytes > limits_.bytes) return false;
   while (registered_bytes_ > limits_.bytes - block.bytes) {
     Entry* oldest = nullptr;
     for (Entry& entry : entries_) {
       const bool older = oldest == nullptr || entry.used < oldest->used;
-      if (entry.registration.handle && !entry.block.is_of_device() && older) oldest = &entry;
+      if (entry.registration.handle && older) oldest = &entry;
     }
     if (oldest == nullptr || is_read(*oldest)) return false;
     release(*oldest);
@@ -120,8 +102,7 @@ bool RegionCache::is_read(const Entry& entry) const {
 
 /// The block must be copied as much again before it is registered again.
 void RegionCache::release(Entry& entry) {
-  if (entry.registration.handle && !entry.block.is_of_device())
-    registered_bytes_ -= entry.block.bytes;
+  if (entry.registration.handle) registered_bytes_ -= entry.block.bytes;
   entry.registration = {};
   entry.copied = 0;
 }

@@ -1,16 +1,14 @@
 // Decides which of the user's memory a device reads in place, registered once, and which is copied.
 //
-// Memory can stay registered only where rondo learns when it is freed: windows (rondo::allocate()),
-// and blocks of device memory that their owners offer as dma-bufs. Other memory may be unmapped by
-// free() or munmap() without notice. Its registration would then name pages that nobody sees any
-// more, and what is mapped there next would be sent wrongly without an error. A library cannot
-// watch for that safely: hooks of malloc and munmap miss direct system calls and other libraries'
-// hooks. So such memory is copied into slots.
+// Memory can stay registered only where rondo learns when it is freed: windows (rondo::allocate()).
+// Other memory may be unmapped by free() or munmap() without notice. Its registration would then name
+// pages that nobody sees any more, and what is mapped there next would be sent wrongly without an
+// error. A library cannot watch for that safely: hooks of malloc and munmap miss direct system calls
+// and other libraries' hooks. So such memory is copied into slots.
 //
 // Registering a byte is assumed to cost as much as copying it, and it pins the page. So a block is
 // registered once as many bytes have been copied out of it as it has. That costs at most twice the
-// better of the two. The host cannot copy device memory. So that is registered at once, also beyond
-// the limits, which are for host memory.
+// better of the two.
 //
 // Needs no libibverbs.
 #pragma once
@@ -29,11 +27,6 @@ struct Block {
   std::uint64_t number = 0;  ///< of its source, never used again
   const std::byte* base = nullptr;
   std::size_t bytes = 0;
-  /// Device memory: its owner's dma-buf; `base` is then the address by which the owner knows it,
-  /// and `dmabuf_offset` where it begins in the dma-buf. -1: memory of this process.
-  int dmabuf = -1;
-  std::uint64_t dmabuf_offset = 0;
-  bool is_of_device() const { return dmabuf >= 0; }
 };
 
 /// The owner of blocks. Thread-safe.
@@ -44,10 +37,8 @@ class BlockSource {
   virtual std::optional<Block> find(const void* memory, std::size_t bytes) const = 0;
   /// How many have been freed so far; grows before the memory may be another's.
   virtual std::uint64_t freed() const = 0;
-  /// Whether any block may be device memory.
-  virtual bool has_device_blocks() const { return false; }
 };
-/// The blocks of rondo::allocate(), and those of GPUs that DeviceBlocks knows.
+/// The blocks of rondo::allocate().
 std::shared_ptr<const BlockSource> blocks_of_process();
 
 /// A block that a device knows, until the last owner of `handle` goes.
@@ -79,11 +70,8 @@ class RegionCache {
   /// `device` outlives the cache.
   RegionCache(std::shared_ptr<const BlockSource> source, Device& device, Limits limits);
 
-  /// True for device memory, which the host cannot copy. key() then returns a key or throws.
-  bool is_device_memory(std::span<const std::byte> memory) const;
   /// The key by which work requests name the memory. Empty: copy it; the cache counts the bytes.
-  /// The least recently used block makes room where a limit is reached. For device memory it throws
-  /// what register_block() throws.
+  /// The least recently used block makes room where a limit is reached.
   std::optional<std::uint32_t> key(std::span<const std::byte> memory);
   /// Deregisters blocks that were freed, as key() does. False where the device may still read some
   /// of them: their pages stay pinned until a later call.
@@ -92,7 +80,6 @@ class RegionCache {
   /// Uses of blocks so far. The last key() had this number.
   std::uint64_t uses() const { return uses_; }
   std::uint64_t registrations() const { return registrations_; }  ///< made so far
-  /// Host memory only.
   std::size_t registered_bytes() const { return registered_bytes_; }
 
  private:

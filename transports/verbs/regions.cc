@@ -50,21 +50,12 @@ const ibv_mr& RegisteredMemory::handle_on(const OpenPort& port) const {
 }
 
 Registration register_block(const OpenPort& port, const Block& block) {
-  const auto address = reinterpret_cast<std::uintptr_t>(block.base);
   // Devices may read what is registered, without another flag.
   constexpr int access = IBV_ACCESS_RELAXED_ORDERING;
-  const DmaBuffer buffer{.descriptor = block.dmabuf,
-                         .offset = block.dmabuf_offset,
-                         .bytes = block.bytes,
-                         .address = address};
   MemoryRegion handle =
-      block.dmabuf >= 0
-          ? register_dmabuf(library(), port.domain(), buffer, access)
-          : register_memory(port.domain(), const_cast<std::byte*>(block.base), block.bytes, access);
+      register_memory(port.domain(), const_cast<std::byte*>(block.base), block.bytes, access);
   if (!handle) {
-    throw call_error("registering " + std::to_string(block.bytes) + " bytes" +
-                         (block.dmabuf >= 0 ? " of a dma-buf" : ""),
-                     errno, port.link(-1));
+    throw call_error("registering " + std::to_string(block.bytes) + " bytes", errno, port.link(-1));
   }
   const std::uint32_t key = handle->lkey;
   return {std::make_shared<MemoryRegion>(std::move(handle)), key};

@@ -137,20 +137,6 @@ void VerbsSendChannel::commit(std::size_t bytes, FrameTag tag) {
   post([&](Endpoint& endpoint) { endpoint.send(piece(endpoint, number_, bytes)); });
 }
 
-/// Device memory that this device cannot reach ends the channel, because the host cannot copy it.
-std::optional<std::uint32_t> VerbsSendChannel::lent_key(RegionCache& regions,
-                                                        std::span<const std::byte> bytes) {
-  try {
-    return regions.key(bytes);
-  } catch (const Error& failure) {
-    ErrorDetails details = failure.details();
-    details.peer = edge_.peer;
-    details.remedy = "set RONDO_NET_GDR_LEVEL=LOC: GPU memory is then copied to host memory first";
-    fail(Error(failure.code(), failure.message(), std::move(details)));
-    throw Error(*failure_);
-  }
-}
-
 std::size_t VerbsSendChannel::send_from(std::span<const std::byte> bytes, FrameTag tag) {
   if (bytes.empty() || bytes.size() > edge_.slots.bytes)
     throw error(ErrorCode::internal, "send_from() takes frames of 1 byte to a slot", {});
@@ -158,8 +144,7 @@ std::size_t VerbsSendChannel::send_from(std::span<const std::byte> bytes, FrameT
   if (slot.empty()) return 0;
   RegionCache& regions = endpoint_of(number_).port().regions();
   std::optional<std::uint32_t> key;
-  if (bytes.size() >= least_from_place || regions.is_device_memory(bytes))
-    key = lent_key(regions, bytes);
+  if (bytes.size() >= least_from_place) key = regions.key(bytes);
   if (!key) {
     std::memcpy(slot.data(), bytes.data(), bytes.size());
     commit(bytes.size(), tag);

@@ -49,7 +49,6 @@ class VerbsSendChannel final : public SendChannel, public ChannelEnd {
   template <class Send>
   void post(Send send);
   void look();
-  std::optional<std::uint32_t> lent_key(RegionCache& regions, std::span<const std::byte> bytes);
 
   int pairs_;
   std::vector<PortName> theirs_;

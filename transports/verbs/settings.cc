@@ -72,7 +72,6 @@ Settings make_settings(const InfinibandConfig& config) {
           .service_level = static_cast<std::uint8_t>(config.service_level),
           .traffic_class = static_cast<std::uint8_t>(config.traffic_class),
           .pkey_index = static_cast<std::uint16_t>(config.pkey_index),
-          .reads_gpus = config.reads_gpus,
           .queue_pairs = config.queue_pairs,
           .numa_node = process_numa_node()};
 }

@@ -55,7 +55,6 @@ struct Settings {
   std::uint8_t service_level = 0;  ///< ibv_ah_attr::sl, 0 to 15
   std::uint8_t traffic_class = 0;  ///< ibv_global_route::traffic_class
   std::uint16_t pkey_index = 0;    ///< ibv_qp_attr::pkey_index
-  bool reads_gpus = false;         ///< where devices register dma-bufs
   int queue_pairs = 1;             ///< for each connection, 1 to 128
   int numa_node = -1;              ///< near which ports are preferred; -1: none
 };

@@ -54,14 +54,7 @@ class VerbsTransport final : public Transport {
                .bytes = choose_slot_bytes(settings, preferred_slot_bytes, 2 * slots)},
         connector_(settings, [this](const Hello& hello, UniqueFd socket) {
           arrive(hello, std::move(socket));
-        }) {
-    if (!settings.infiniband.reads_gpus) return;
-    const std::string& why_not = ports_.why_not_gpus();
-    log(LogLevel::info, settings_.rank,
-        why_not.empty() ? "verbs sends messages straight from GPU memory of ncclMemAlloc"
-                        : "verbs copies GPU memory to host memory before sending: " + why_not,
-        LogSubsystem::net);
-  }
+        }) {}
 
   ~VerbsTransport() override {
     if (!log_enabled(LogLevel::info, LogSubsystem::net)) return;
@@ -76,7 +69,6 @@ class VerbsTransport final : public Transport {
     for (const Port& each : ports_.all()) all.push_back(in_topology(each));
     return all;
   }
-  bool sends_device_memory(int /*peer*/) const override { return ports_.why_not_gpus().empty(); }
   std::string address() const override {
     return tcp::to_text(connector_.contact()) + separator + to_text(ports_.names());
   }

@@ -28,8 +28,7 @@ Discovery two_ports() {
                   .speed = 2.5,
                   .mtu = 4096,
                   .pkeys = 1,
-                  .gids = {v6, v4},
-                  .no_dmabuf = "the driver refuses (Operation not supported)"};
+                  .gids = {v6, v4}};
   const Port closed{.device = "zebra_0",
                     .guid = 0xabc,
                     .trouble =
@@ -43,7 +42,6 @@ TEST_CASE("the table of devices") {
         R"(DEVICE   PORT  STATE       LINK        GBIT/S  MTU   NUMA  USED
 rxe0     1     active      Ethernet    2.5     4096  -     yes
     used by GID 1: the first RoCE v2 address on IPv4
-    dma-buf: no, the driver refuses (Operation not supported)
     GID 0    RoCE v2  fe80::5254:ff:fe00:1  dummy0
   * GID 1    RoCE v2  10.77.0.1             dummy0
 zebra_0  -     -           -           -       -     -     no
@@ -61,11 +59,10 @@ RONDO_IB_RETRY_CNT=7).
 TEST_CASE("a port's NUMA node is told beside the process's") {
   Discovery near = two_ports();
   near.ports[0].numa_node = 1;
-  near.ports[0].no_dmabuf.clear();
   verbs::Settings settings;
   settings.numa_node = 1;
   std::string text = rdma_text(near, settings);
-  CHECK(text.find("    on NUMA node 1, as this process\n    dma-buf: yes\n") != std::string::npos);
+  CHECK(text.find("    on NUMA node 1, as this process\n") != std::string::npos);
   std::ranges::replace(text, '\n', ' ');  // it does not matter where lines end
   CHECK(text.find("among equals, those near this process, on NUMA node 1.") != std::string::npos);
   settings.numa_node = 0;
