@@ -1,6 +1,7 @@
 #include <exception>
 #include <vector>
 
+#include "core/base/first_failure.h"
 #include "core/communicator/access.h"
 
 namespace rondo {
@@ -26,16 +27,6 @@ void keep_all_moving(const ThreadGroup& group) {
     const auto& state = CommunicatorAccess::state(work);
     if (group.part != nullptr || state != CommunicatorAccess::state(group.works.front()))
       state->progress().try_to_carry_on();  // else they are waited for in turn
-  }
-}
-
-/// Keeps the first failure of several calls.
-template <class Body>
-void watch(std::exception_ptr& first, Body&& body) {
-  try {
-    body();
-  } catch (...) {
-    if (!first) first = std::current_exception();
   }
 }
 
@@ -83,15 +74,12 @@ void Group::wait() {
   open_ = false;
   detail::ThreadGroup& group = detail::thread_group();
   if (--group.depth > 0) return;
-  std::exception_ptr first;
+  FirstFailure first;
   detail::keep_all_moving(group);
-  if (const auto part = std::exchange(group.part, nullptr))
-    detail::watch(first, [&] { part->run(); });
-  for (Work& work : group.works) {
-    detail::watch(first, [&] { work.wait(); });
-  }
+  if (const auto part = std::exchange(group.part, nullptr)) first.watch([&] { part->run(); });
+  for (Work& work : group.works) first.watch([&] { work.wait(); });
   group.works.clear();  // its memory serves the next group
-  if (first) std::rethrow_exception(first);
+  first.rethrow();
 }
 
 }  // namespace rondo

@@ -87,6 +87,12 @@ void check(int status, std::string_view function, std::string_view remedy) {
                   {.remedy = std::string(remedy)});
 }
 
+std::optional<int> device_attribute(int attribute, int device) {
+  int value = 0;
+  if (driver().device_get_attribute(&value, attribute, device) != success) return std::nullopt;
+  return value;
+}
+
 int current_device() {
   const Driver* const found = find_driver();
   int device = 0;

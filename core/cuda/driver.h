@@ -140,6 +140,9 @@ std::optional<Value> pointer_attribute(int attribute, DevicePointer pointer) {
   return value;
 }
 
+/// An attribute of a device; nothing where the driver does not tell.
+std::optional<int> device_attribute(int attribute, int device);
+
 /// The number of the current context's device. Throws CudaError.
 int current_device();
 

@@ -21,11 +21,8 @@ int processors() {
 /// Whether the current device has domains of memory synchronisation, as those of compute capability
 /// 9.0 do with a driver of CUDA 12.
 bool has_sync_domains() {
-  int domains = 0;
   return driver().launch_kernel_ex != nullptr &&
-         driver().device_get_attribute(&domains, attribute_sync_domains, current_device()) ==
-             success &&
-         domains > 1;
+         device_attribute(attribute_sync_domains, current_device()).value_or(0) > 1;
 }
 
 [[noreturn]] void reject(const std::string& what, const std::string& remedy) {

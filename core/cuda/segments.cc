@@ -53,10 +53,7 @@ bool is_segment(DevicePointer address) {
   return true;
 }
 
-bool has(int attribute, int device) {
-  int value = 0;
-  return driver().device_get_attribute(&value, attribute, device) == success && value != 0;
-}
+bool has(int attribute, int device) { return device_attribute(attribute, device).value_or(0) != 0; }
 
 /// The properties of shareable memory on the current context's device.
 AllocationProperties shareable_properties() {

@@ -2,7 +2,7 @@
 // host, in the order of CUDA streams. Neither the host's memory nor a host thread moves data.
 //
 // - A call is put into its stream and returns at once. Only if the driver's queue is getting full
-//   (queued_calls.h), it waits outside the driver for room, as stream::StreamCalls does. A captured
+//   (enqueued_calls.h), it waits outside the driver for room, as stream::StreamCalls does. A captured
 //   call uses no queue.
 // - A call consists of copies, kernels, and writes of and waits for flags. None of these occupies
 //   the device's processors while it waits. So ranks may share a device and take turns on it.
@@ -30,7 +30,6 @@
 #include "core/base/as_error.h"
 #include "core/direct_device/messages.h"
 #include "core/direct_device/one_sided.h"
-#include "core/direct_device/queued_calls.h"
 #include "core/direct_device/running.h"
 #include "core/direct_device/watcher.h"
 #include "core/stream/order.h"

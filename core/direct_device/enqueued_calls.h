@@ -1,6 +1,9 @@
 // EnqueuedCalls: what a communicator has put into streams, in order, and how far they have come.
+// QueuedCalls: how many entries of the driver's queues they may take. The driver is not asked: streams
+// write a flag when they have done something.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <deque>
 #include <optional>
@@ -75,6 +78,35 @@ class EnqueuedCalls {
   std::deque<Waiting> waiting_{};  ///< what is not complete
   std::uint64_t abandoned_ = ~std::uint64_t{0};
   bool disordered_ = false;
+};
+
+/// Calls that are in their streams whole, and that these may not have completed. Not thread-safe.
+class QueuedCalls {
+ public:
+  /// So many entries of all calls together, about.
+  static constexpr std::size_t most_entries = 512;
+
+  void add(std::uint64_t number, std::size_t entries) {
+    calls_.push_back({number, entries});
+    entries_ += entries;
+  }
+  /// Forgets the calls up to the one whose number has these lower bits.
+  void complete(std::uint32_t number) {
+    while (!calls_.empty() && static_cast<std::int32_t>(number - static_cast<std::uint32_t>(
+                                                                     calls_.front().number)) >= 0) {
+      entries_ -= calls_.front().entries;
+      calls_.pop_front();
+    }
+  }
+  bool has_room_for(std::size_t entries) const { return entries_ + entries < most_entries; }
+
+ private:
+  struct Call {
+    std::uint64_t number;
+    std::size_t entries;
+  };
+  std::deque<Call> calls_{};  ///< by number
+  std::size_t entries_ = 0;   ///< of all of them
 };
 
 }  // namespace rondo::direct_device

@@ -35,13 +35,6 @@ std::string uuid_of(int device) {
   return text.str();
 }
 
-/// A driver that does not know the question runs no MPS that we could trust.
-bool has_mps(int device) {
-  int enabled = 0;
-  const int status = driver().device_get_attribute(&enabled, cuda::attribute_mps, device);
-  return status == cuda::success && enabled != 0;
-}
-
 /// Many blocks are taken only where as many are left for three more communicators.
 std::uint32_t blocks_wanted(std::uint32_t stripes) {
   return stripes == least_stripes ? stripes : 4 * stripes;
@@ -60,7 +53,8 @@ Candidate this_candidate(cuda::Context context, std::unique_ptr<BlockBudget>& bu
   Candidate candidate;
   candidate.process = this_host({}).process;
   candidate.device = uuid_of(device);
-  candidate.shares = has_mps(device);
+  // A driver that does not know the question runs no MPS that we could trust.
+  candidate.shares = cuda::device_attribute(cuda::attribute_mps, device).value_or(0) != 0;
   candidate.blocks = cuda::ResidentKernels::of(context).blocks_at_once();
   const std::uint32_t most = most_stripes_of(candidate.blocks);
   budget = std::make_unique<BlockBudget>(candidate.device, most);
