@@ -14,7 +14,6 @@
 #include "tools/rondo/page/page.h"
 #include "tools/rondo/page/svg.h"
 #include "tools/rondo/predict.h"
-#include "tools/rondo/step/terminal.h"
 #include "tools/rondo/trace/explain_real.h"
 #include "tools/rondo/trace/load.h"
 #include "tools/rondo/trace/real.h"
@@ -58,12 +57,8 @@ int explain_one(const ExplainArguments& arguments) {
                  "computes the costs sooner\n",
                  schedule.ranks);
   const Explanation explanation = explain(schedule, options);
-  if (arguments.step) {
-    step::show(explanation);
-  } else {
-    const CostFormulas cost = arguments.file.empty() ? formulas_of(schedule) : CostFormulas();
-    std::fputs(render(explanation, cost, arguments.width).c_str(), stdout);
-  }
+  const CostFormulas cost = arguments.file.empty() ? formulas_of(schedule) : CostFormulas();
+  std::fputs(render(explanation, cost, arguments.width).c_str(), stdout);
   return explanation.findings.empty() ? 0 : 1;
 }
 
@@ -140,8 +135,7 @@ void add_svg_option(CLI::App& command, ExplainArguments& arguments) {
       "--svg", arguments.svg,
       "writes an animated picture that plays by itself, for a README or a slide; - for standard\n"
       "output (up to 16 ranks)");
-  for (const char* other :
-       {"--count", "--type", "--values", "--width", "--step", "--html", "--compare"})
+  for (const char* other : {"--count", "--type", "--values", "--width", "--html", "--compare"})
     svg->excludes(command.get_option(other));
 }
 
@@ -151,7 +145,7 @@ void add_real_options(CLI::App& command, RealArguments& arguments) {
       "explains a recorded call instead, with its times: the files of RONDO_TRACE=FILE, or FILE");
   for (const char* other :
        {"--algorithm", "--ranks", "--hosts", "--topology", "--root", "--file", "--count", "--type",
-        "--values", "--step", "--svg", "--html", "--compare", "--profile"})
+        "--values", "--svg", "--html", "--compare", "--profile"})
     files->excludes(command.get_option(other));
   command
       .add_option("--call", arguments.call,
@@ -174,8 +168,6 @@ void add_explain(CLI::App& program, int& status) {
       "          rondo explain --from-trace run\n"
       "Exit status 1 if the schedule is wrong, 2 if so with --svg.");
   add_what(*command, *arguments);
-  command->add_flag("-s,--step", arguments->step,
-                    "shows one round at a time in this terminal; ? lists the keys");
   CLI::Option* count = command->add_option(
       "-c,--count", arguments->count,
       "elements of the vector, or of each block: shows which elements each chunk has, and bytes\n"

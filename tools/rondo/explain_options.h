@@ -24,8 +24,7 @@ struct ExplainArguments {
   std::string type{};
   bool has_values = false;
   std::string values{};  ///< "1,2;3,4": numbers by rank; empty: rank r's element i is r*10+i
-  bool step = false;
-  std::string svg{};  ///< a file for an animated picture; "-": standard output
+  std::string svg{};     ///< a file for an animated picture; "-": standard output
 };
 
 /// A row's cost line, for render().

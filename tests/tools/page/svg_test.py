@@ -150,7 +150,7 @@ class Refusals(unittest.TestCase):
         self.refused(["no rank sends", "two ranks or more"], "all_reduce", "-n", 1, "--svg", "-")
 
     def test_what_does_not_go_together(self):
-        for other in (["--html", "x.html"], ["--count", 4], ["--values"], ["--step"],
+        for other in (["--html", "x.html"], ["--count", 4], ["--values"],
                       ["--width", 60], ["--compare", "ring"]):
             self.refused(["--svg", other[0]], "all_reduce", "--svg", "-", *other)
         self.refused(["--svg is empty"], "all_reduce", "--svg", "")

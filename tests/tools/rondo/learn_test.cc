@@ -3,10 +3,8 @@
 #include <string>
 #include <vector>
 
-#include "algorithms/table.h"
 #include "tests/catch.h"
 #include "tests/support/program.h"
-#include "tools/rondo/step/view.h"
 
 namespace {
 
@@ -66,19 +64,4 @@ TEST_CASE("the commands of tools/rondo/README.md print what it shows") {
       if (found != std::string::npos) at = found + part.size();
     }
   }
-}
-
-TEST_CASE("the screen of --step in tools/rondo/README.md is a real one") {
-  using namespace rondo;
-  using namespace rondo::tool;
-  const Explanation explanation =
-      explain(find_algorithm(Collective::all_reduce, "ring")->build(4, 0));
-  std::string screen;
-  for (const auto& line : step::view(explanation, {.round = 4, .chunk = 3}, {80, 24}))
-    screen += (line.text.empty() ? "" : "    " + line.text) + "\n";
-  screen.erase(screen.find("\n\n\n") + 1);  // the empty rest, and the line of keys
-  std::string page;
-  for (const std::string& line : page_lines()) page += line + "\n";
-  INFO("The page should hold:\n" << screen);
-  CHECK(page.find("\n\n" + screen + "\n") != std::string::npos);
 }

@@ -1,9 +1,5 @@
 #include "tools/rondo/explain/names.h"
 
-#include <algorithm>
-#include <charconv>
-#include <cmath>
-
 #include "core/schedule/collective.h"
 #include "tools/rondo/format.h"
 
@@ -40,20 +36,6 @@ std::string ChunkNames::contributors(const Piece& piece) const {
   return digits;
 }
 
-std::string ChunkNames::short_list(const Piece& piece) const {
-  std::string best = contributors(piece);
-  const auto offer = [&](const std::string& words) {
-    if (words.size() < best.size()) best = words;
-  };
-  offer(ranks_text(piece.contributors, "+"));
-  if (piece.contributors.size() + 1 != static_cast<std::size_t>(header_.ranks)) return best;
-  int missing = 0;
-  while (std::binary_search(piece.contributors.begin(), piece.contributors.end(), missing))
-    ++missing;
-  offer("*-" + std::to_string(missing));
-  return best;
-}
-
 std::string ChunkNames::pieces(const std::vector<Piece>& pieces) const {
   std::string words;
   for (std::size_t i = 0; i < pieces.size();) {
@@ -77,12 +59,6 @@ std::string ChunkNames::run(const std::vector<Piece>& pieces, std::size_t begin,
   else
     for (std::size_t i = begin + 1; i < end; ++i) names += prefix(pieces[i].chunk);
   return names + contributors(pieces[begin]);
-}
-
-std::optional<int> ChunkNames::parse(std::string_view name) const {
-  for (int chunk = 0; chunk < header_.layout.chunks(); ++chunk)
-    if (this->chunk(chunk) == name) return chunk;
-  return std::nullopt;
 }
 
 std::string ChunkNames::phase(int phase) const {

@@ -2,9 +2,7 @@
 #pragma once
 
 #include <cstddef>
-#include <optional>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "tools/rondo/explain/explain.h"
@@ -23,12 +21,8 @@ class ChunkNames {
   std::string prefix(int chunk) const;
   /// "all" of them is "*"; ranks beyond 9 are set apart: "0-3+12".
   std::string contributors(const Piece& piece) const;
-  /// The same, or what is shorter: ranges, "0-6" rather than "0123456", or "*-3", all but rank 3.
-  std::string short_list(const Piece& piece) const;
   /// Runs of chunks with the same contributors: "d0", "bc03", "g-b*" (wrapping). "?" for nothing.
   std::string pieces(const std::vector<Piece>& pieces) const;
-  /// The chunk of that name.
-  std::optional<int> parse(std::string_view name) const;
   bool complete(const Piece& piece) const;
   std::string phase(int phase) const;
 

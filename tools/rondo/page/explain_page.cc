@@ -27,7 +27,7 @@ void add_page_options(CLI::App& command, PageArguments& arguments) {
   CLI::Option* html =
       command.add_option("--html", arguments.file,
                          "writes an animated page for a browser, in one file (up to 64 ranks)");
-  for (const char* table_only : {"--count", "--type", "--values", "--width", "--step"})
+  for (const char* table_only : {"--count", "--type", "--values", "--width"})
     if (CLI::Option* other = command.get_option_no_throw(table_only)) html->excludes(other);
   CLI::Option* profile = command.add_option("--profile", arguments.profile,
                                             "with --html: the page's clock has the costs of 1 MiB "

@@ -48,7 +48,7 @@ Host host_here(const std::filesystem::path& system) {
   add_interfaces(system, host);
   add_rdma(host);
   for (const std::string& name : find_gpus().names) host.devices.push_back({.name = name});
-  for (Port& port : host.ports)
+  for (rondo::Port& port : host.ports)
     if (port.socket >= host.sockets) port.socket = -1;
   return host;
 }

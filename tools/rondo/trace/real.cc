@@ -15,7 +15,7 @@ namespace {
 
 constexpr int most_told_ranks = 64;
 
-using Channel = std::tuple<int, int, int>;  ///< from, to, lane
+using Connection = std::tuple<int, int, int>;  ///< from, to, lane
 
 /// The schedule that a call followed, or whose result its direct path gives.
 std::optional<Schedule> followed(const TracedCall& call) {
@@ -28,9 +28,9 @@ std::optional<Schedule> followed(const TracedCall& call) {
   return std::nullopt;
 }
 
-/// Joins the slices of each message, by channel and number.
-std::map<Channel, std::vector<RealMessage>> whole_messages(const TracedCall& call) {
-  std::map<Channel, std::vector<RealMessage>> whole;
+/// Joins the slices of each message, by connection and number.
+std::map<Connection, std::vector<RealMessage>> whole_messages(const TracedCall& call) {
+  std::map<Connection, std::vector<RealMessage>> whole;
   for (const TracedMessage& slice : call.messages) {
     auto& messages = whole[{slice.from, slice.to, slice.lane}];
     const auto number = static_cast<std::size_t>(slice.number);
@@ -100,14 +100,14 @@ RealRun real_run(const TracedCall& call) {
     options.sizes = {.count = static_cast<std::size_t>(call.form.count), .type = call.form.type};
   real.explanation = explain(*schedule, options);
   const auto whole = whole_messages(call);
-  std::map<Channel, std::size_t> next;
+  std::map<Connection, std::size_t> next;
   for (const ExplainedRound& round : real.explanation.rounds) {
     std::vector<RealMessage>& row = real.messages.emplace_back();
     const bool second = round.phase > 0;
     for (const ExplainedMessage& message : round.messages) {
-      const Channel channel{message.from, message.to, message.lane};
-      const std::size_t number = next[channel]++;
-      const auto found = whole.find(channel);
+      const Connection connection{message.from, message.to, message.lane};
+      const std::size_t number = next[connection]++;
+      const auto found = whole.find(connection);
       RealMessage moved;
       if (call.direct)
         moved = direct_message(call, message, second);
