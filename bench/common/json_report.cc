@@ -4,9 +4,7 @@
 
 #include <cerrno>
 #include <cmath>
-#include <cstdio>
 #include <cstring>
-#include <fstream>
 #include <stdexcept>
 
 #include "bench/common/statistics.h"
@@ -146,13 +144,6 @@ std::string claim_file(const std::string& path) {
     }
     candidate = path + "." + std::to_string(attempt);
   }
-}
-
-void write_json(const std::string& path, const nlohmann::ordered_json& document) {
-  if (path.empty()) return;
-  const std::string file = claim_file(path);
-  std::ofstream(file) << document.dump(2) << '\n';
-  std::printf("# written to %s\n", file.c_str());
 }
 
 }  // namespace rondo::bench

@@ -35,7 +35,4 @@ class JsonReport {
 /// Throws std::runtime_error where that fails.
 std::string claim_file(const std::string& path);
 
-/// Writes the document to a file from claim_file() and prints its name. No path: does nothing.
-void write_json(const std::string& path, const nlohmann::ordered_json& document);
-
 }  // namespace rondo::bench

@@ -1,38 +1,35 @@
-// rondo_floor: what this machine can do at best, and how near rondo comes to it.
+// rondo_floor: the least time that this machine allows an all-reduce, and how near rondo comes to it.
 //
-//   rondo_floor --against --json floor.json
+//   rondo_floor -n 2 -s 8,64M
 #include <algorithm>
 #include <cstdio>
+#include <utility>
 
-#include "bench/common/json_report.h"
+#include "bench/floor/calls.h"
 #include "bench/floor/report.h"
-#include "bench/floor/sources.h"
-#include "rondo/rondo.h"
 
 namespace rondo::bench {
 namespace {
 
+/// At each size all calls take turns.
+Timed measure_size(Member& member, FloorCalls& calls, std::size_t bytes, int rounds) {
+  const std::vector<Trial> trials = calls.trials(bytes);
+  auto samples = measure(member, trials, {.rounds = rounds});
+  Timed timed{.bytes = bytes};
+  for (std::size_t i = 0; i < trials.size(); ++i)
+    timed.rows.push_back({trials[i].name, std::move(samples[i])});
+  return timed;
+}
+
 void run(const FloorOptions& options) {
-  const auto [least, most] = std::minmax_element(options.sizes.begin(), options.sizes.end());
-  const std::size_t smallest = *least;
-  const std::size_t largest = *most;
-  // The members share this. It is made before they are forked.
-  SharedMemory flag_memory(Flags::bytes_for(options.ranks));
-  SharedMemory promises(promise_bytes(options.ranks));
-  SharedMemory windows(window_bytes(options.ranks, largest));
-  SharedMemory meeting(sizeof(UniqueId));
-  const std::vector<Connection> connections = connect_pairs(options.ranks);
+  FloorMemory shared(options.ranks);
   run_team(options.ranks, [&](Member& member) {
-    const auto flags = std::make_shared<Flags>(member, flag_memory);
-    std::vector<Source> sources{flag_probes(flags, member, smallest),
-                                promise_probes(member, promises, smallest), memory_probes(member),
-                                by_hand_probes(member, flags, windows, largest),
-                                socket_probes(member, connections)};
-    if (options.against) sources.push_back(rondo_probes(member, meeting, largest));
-    const std::vector<Result> results = measure(member, options, sources);
-    if (member.rank() != 0) return;
-    std::fputs(floor_text(options, results).c_str(), stdout);
-    write_json(options.json, floor_json(options, results));
+    FloorCalls calls(member, shared, std::ranges::max(options.sizes));
+    std::vector<Timed> all;
+    for (const std::size_t bytes : options.sizes)
+      all.push_back(measure_size(member, calls, bytes, options.rounds));
+    calls.finish();
+    if (member.rank() == 0) std::fputs(floor_text(options, all).c_str(), stdout);
   });
 }
 

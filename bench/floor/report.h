@@ -1,20 +1,40 @@
-// What rondo_floor and rondo_price say: tables for people, JSON for programs.
+// What rondo_floor says: all that was timed, the bounds that it implies, and how near rondo came.
 #pragma once
 
-#include <nlohmann/json.hpp>
+#include <cstddef>
+#include <optional>
 #include <string>
 #include <vector>
 
-#include "bench/floor/verdict.h"
+#include "bench/floor/options.h"
+#include "bench/floor/trial.h"
 
 namespace rondo::bench {
 
-/// Whole lines: every measurement, the floors they imply and, where rondo ran, how near it came.
-std::string floor_text(const FloorOptions& options, const std::vector<Result>& results);
-nlohmann::ordered_json floor_json(const FloorOptions& options, const std::vector<Result>& results);
+/// What was timed at one size.
+struct Timed {
+  struct Row {
+    std::string name{};
+    std::vector<double> seconds{};  ///< of a call, one sample for each round
+  };
+  std::size_t bytes = 0;
+  std::vector<Row> rows{};
+};
 
-/// Whole lines: by hand, by the executor, and what that costs more.
-std::string price_text(const PriceOptions& options, const std::vector<Price>& prices);
-nlohmann::ordered_json price_json(const PriceOptions& options, const std::vector<Price>& prices);
+/// A call beside its bound: what the machine allows, or the same algorithm by hand.
+struct Comparison {
+  std::string name{};
+  std::string bound{};
+  Spread share{};                  ///< the bound's time over the call's, round by round
+  std::optional<double> wanted{};  ///< least share, where there is a goal for this size
+  bool reached() const { return !wanted || share.median >= *wanted; }
+};
+/// In shared memory the bound is one exchange of flags, and reading and writing the vector on all
+/// cores where it is long. While vectors fit the caches, it is far below what any call can reach: the
+/// copies stay in the caches of their cores. Over tcp it is plain sockets that carry the same bytes.
+std::vector<Comparison> compare(const Timed& timed);
+
+/// Whole lines.
+std::string floor_text(const FloorOptions& options, const std::vector<Timed>& all);
 
 }  // namespace rondo::bench

@@ -5,6 +5,8 @@
 // library.
 #pragma once
 
+#include <array>
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -65,6 +67,15 @@ class Member {
   int size_;
   bool shares_cores_;
 };
+
+/// Collective: the value of member 0, which must be plain bytes in whole words, on every member.
+template <class Value>
+Value agree_on(Member& member, Value value) {
+  auto words =
+      std::bit_cast<std::array<std::uint64_t, sizeof(Value) / sizeof(std::uint64_t)>>(value);
+  for (std::uint64_t& word : words) word = member.agree(word);
+  return std::bit_cast<Value>(words);
+}
 
 /// Forks `size` processes, binds each to an allowed core (rank modulo cores) and runs `body` in it.
 /// Members meet in memory that they share: they spin, and give way after a while.

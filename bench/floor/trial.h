@@ -4,6 +4,7 @@
 #include <functional>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "bench/floor/team.h"
@@ -23,6 +24,14 @@ struct Trial {
   /// Called after each sample, untimed. Throws where the result is wrong. May be empty.
   std::function<void()> check{};
 };
+
+/// A trial that makes one call after another.
+template <class Call>
+Trial repeated(std::string name, Call call) {
+  return {.name = std::move(name), .run = [call = std::move(call)](int calls) {
+            for (int i = 0; i < calls; ++i) call();
+          }};
+}
 
 /// How long to measure.
 struct Effort {

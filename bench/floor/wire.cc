@@ -69,7 +69,7 @@ void Wire::check(std::uint64_t fingerprint, int peer) const {
 }
 
 const Frame* Wire::peek(int peer, std::size_t bytes) {
-  const Frame* frame = in(peer).peek();
+  const Frame* frame = at(peer).in->peek();
   if (frame == nullptr) return nullptr;
   check(frame->tag.fingerprint, peer);
   if (frame->payload.size() != bytes) throw std::runtime_error("a frame of another size came");
@@ -92,7 +92,7 @@ bool Wire::put(int peer, const void* from, std::size_t bytes) {
   const std::span<std::byte> slot = to.out->acquire();
   if (slot.empty()) return false;
   std::memcpy(slot.data(), from, bytes);
-  commit(peer, bytes);
+  to.out->commit(bytes, {fingerprint_});
   return true;
 }
 

@@ -35,10 +35,6 @@ class Wire {
   int rank() const { return rank_; }
   int ranks() const { return static_cast<int>(peers_.size()); }
   std::size_t slot_bytes() const { return transport_->slot_bytes(); }
-  SendChannel& out(int peer) { return *at(peer).out; }
-  ReceiveChannel& in(int peer) { return *at(peer).in; }
-  bool sends_places(int peer) { return at(peer).sends_places; }
-  bool receives_places(int peer) { return at(peer).receives_places; }
 
   /// Call it before a call's first frame.
   void begin_call(std::size_t count);
@@ -49,7 +45,8 @@ class Wire {
   /// has gone: call it again, with the same arguments.
   bool put(int peer, const void* from, std::size_t bytes);
   bool take(int peer, void* into, std::size_t bytes);
-  void commit(int peer, std::size_t bytes) { out(peer).commit(bytes, {fingerprint_}); }
+  /// The head frame is needed no more.
+  void release(int peer) { at(peer).in->release(); }
 
   /// Call it after a round of looking. `moved` says whether anything moved. If not, it spins, then
   /// gives way. Throws std::runtime_error after half a minute of silence.

@@ -1,4 +1,4 @@
-// What rondo_floor and rondo_price run on: processes, or threads, that meet.
+// What rondo_floor runs on: processes, or threads, that meet.
 #include "bench/floor/team.h"
 
 #include <cstdint>

@@ -1,8 +1,5 @@
 #include "tests/gpu/sweep_ranks.h"
 
-#include <array>
-#include <cstring>
-
 #include "tests/nccl/calls.h"
 
 extern "C" int cuMemGetInfo_v2(std::size_t* left, std::size_t* all);
@@ -12,18 +9,6 @@ namespace {
 
 using test::expect;
 using test::expect_cuda;
-
-/// Member 0's id, on every member.
-ncclUniqueId agree_on_id(bench::Member& member) {
-  ncclUniqueId id{};
-  if (member.rank() == 0) expect(ncclGetUniqueId(&id));
-  std::array<std::uint64_t, sizeof id / sizeof(std::uint64_t)> words{};
-  static_assert(sizeof words == sizeof id);
-  std::memcpy(words.data(), &id, sizeof id);
-  for (std::uint64_t& word : words) word = member.agree(word);
-  std::memcpy(&id, words.data(), sizeof id);
-  return id;
-}
 
 double memory_left() {
   std::size_t left = 0;
@@ -51,7 +36,9 @@ Ranks::Ranks(bench::Member& member, Form form, int ranks, std::size_t most)
 }
 
 void Ranks::connect() {
-  const ncclUniqueId id = agree_on_id(member_);
+  ncclUniqueId id{};
+  if (member_.rank() == 0) expect(ncclGetUniqueId(&id));
+  id = bench::agree_on(member_, id);
   member_.meet();
   const double before = memory_left();
   member_.meet();

@@ -1,5 +1,6 @@
 #include "tools/rondo/calibrate/measure.h"
 
+#include "bench/floor/join.h"
 #include "core/plan/sizes.h"
 #include "tools/rondo/calibrate/trials.h"
 
@@ -35,12 +36,13 @@ class Link {
         options_(options),
         apart_(hosts > 1),
         buffers_(options.sizes.back()),
-        messages_(join(
+        messages_(bench::join(
             member, {.transport = transport, .algorithm = "all_gather:ring;reduce_scatter:ring"})) {
-    if (transport == "shm") direct_ = join(member, {.transport = transport, .algorithm = "direct"});
+    if (transport == "shm")
+      direct_ = bench::join(member, {.transport = transport, .algorithm = "direct"});
     for (const std::string& algorithm : options.checked) {
       const std::string forced = algorithm == "default" ? "" : algorithm;
-      checked_.push_back(join(member, {.transport = transport, .algorithm = forced}));
+      checked_.push_back(bench::join(member, {.transport = transport, .algorithm = forced}));
     }
   }
 

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cstdint>
 
 #include "kernels/cpu/reduce.h"
 
@@ -27,30 +26,12 @@ bench::Trial refreshed(bench::Trial trial, double bytes, float* begin, std::size
   return trial;
 }
 
-/// A trial that makes one call after another.
-template <class Body>
-bench::Trial repeated(std::string name, Body body) {
-  return {.name = std::move(name), .run = [body = std::move(body)](int calls) {
-            for (int i = 0; i < calls; ++i) body();
-          }};
-}
-
 }  // namespace
-
-Communicator join(bench::Member& member, const Options& options) {
-  UniqueId id;
-  if (member.rank() == 0) id = make_unique_id();
-  std::array<std::uint64_t, sizeof(UniqueId) / sizeof(std::uint64_t)> words{};
-  std::memcpy(words.data(), id.bytes.data(), sizeof id);
-  for (std::uint64_t& word : words) word = member.agree(word);
-  std::memcpy(id.bytes.data(), words.data(), sizeof id);
-  return Communicator::from_unique_id(id, member.rank(), member.size(), options);
-}
 
 bench::Trial ping_pong(Communicator& world, Buffers& buffers, double bytes) {
   const int peer = world.rank() ^ 1;
   const std::size_t count = floats(bytes);
-  return repeated("ping-pong", [&world, &buffers, peer, count] {
+  return bench::repeated("ping-pong", [&world, &buffers, peer, count] {
     if (peer >= world.size()) return;
     if (world.rank() < peer) world.send(buffers.input.data(), count, f32, peer);
     world.recv(buffers.output.data(), count, f32, peer);
@@ -61,7 +42,7 @@ bench::Trial ping_pong(Communicator& world, Buffers& buffers, double bytes) {
 bench::Trial gather_all(Communicator& world, Buffers& buffers, double bytes) {
   const std::size_t block = floats(bytes / world.size());
   float* const own = buffers.output.data() + block * static_cast<std::size_t>(world.rank());
-  auto trial = repeated("all_gather", [&world, &buffers, own, block] {
+  auto trial = bench::repeated("all_gather", [&world, &buffers, own, block] {
     world.all_gather(own, buffers.output.data(), block, f32);
   });
   return refreshed(std::move(trial), bytes, own, block);
@@ -69,7 +50,7 @@ bench::Trial gather_all(Communicator& world, Buffers& buffers, double bytes) {
 
 bench::Trial scatter_all(Communicator& world, Buffers& buffers, double bytes) {
   const std::size_t block = floats(bytes / world.size());
-  auto trial = repeated("reduce_scatter", [&world, &buffers, block] {
+  auto trial = bench::repeated("reduce_scatter", [&world, &buffers, block] {
     world.reduce_scatter(buffers.input.data(), buffers.output.data(), block, f32);
   });
   return refreshed(std::move(trial), bytes, buffers.input.data(),
@@ -78,7 +59,7 @@ bench::Trial scatter_all(Communicator& world, Buffers& buffers, double bytes) {
 
 bench::Trial all_reduce(Communicator& world, Buffers& buffers, double bytes) {
   const std::size_t count = floats(bytes);
-  auto trial = repeated("all_reduce", [&world, &buffers, count] {
+  auto trial = bench::repeated("all_reduce", [&world, &buffers, count] {
     world.all_reduce(buffers.input.data(), buffers.output.data(), count, f32);
   });
   return refreshed(std::move(trial), bytes, buffers.input.data(), count);
@@ -86,7 +67,7 @@ bench::Trial all_reduce(Communicator& world, Buffers& buffers, double bytes) {
 
 bench::Trial copies(Buffers& buffers, double bytes, bool streaming) {
   const auto length = static_cast<std::size_t>(bytes);
-  return repeated("copy", [&buffers, length, streaming] {
+  return bench::repeated("copy", [&buffers, length, streaming] {
     void* const to = buffers.output.data();
     copy({&to, 1}, buffers.input.data(), length, streaming);
   });
@@ -94,7 +75,7 @@ bench::Trial copies(Buffers& buffers, double bytes, bool streaming) {
 
 bench::Trial reduces(Buffers& buffers, double bytes, const Combination& how) {
   const std::size_t count = static_cast<std::size_t>(bytes) / size_of(how.type);
-  return repeated("reduce", [&buffers, count, how] {
+  return bench::repeated("reduce", [&buffers, count, how] {
     const std::array<const void*, 2> operands{buffers.input.data(), buffers.other.data()};
     void* const to = buffers.output.data();
     reduce(how, {&to, 1}, operands, count);

@@ -1,7 +1,6 @@
 // The calls that calibration times, as trials of bench/floor. Part of measuring.
 #pragma once
 
-#include <cstring>
 #include <memory>
 #include <string>
 #include <vector>
@@ -25,9 +24,6 @@ struct Buffers {
   std::vector<float> other;
   std::vector<float> output;
 };
-
-/// Collective: a communicator of the team's members.
-Communicator join(bench::Member& member, const Options& options);
 
 /// A call is a round trip between the ranks of a pair. A rank without a partner has no part.
 bench::Trial ping_pong(Communicator& world, Buffers& buffers, double bytes);
