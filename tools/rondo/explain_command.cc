@@ -33,20 +33,16 @@ void refuse_endless(const Schedule& schedule) {
          "fewer ranks, or `rondo simulate`, which computes costs only");
 }
 
-void write_svg(const std::string& svg, const std::string& path) {
-  if (path == "-") {
-    std::fputs(svg.c_str(), stdout);
-    return;
-  }
-  write_page(path, svg);
-  std::printf("wrote %s, %zu KB: open it in a browser\n", path.c_str(), (svg.size() + 500) / 1000);
-}
-
 /// The exit status: 1 where the schedule is wrong.
 int explain_one(const ExplainArguments& arguments) {
   const auto [schedule, topology, line_of] = explained_by(arguments);
   const std::vector<ShownHost> hosts = shown_hosts(topology);
-  if (!arguments.svg.empty()) return write_svg(animation_svg(schedule, hosts), arguments.svg), 0;
+  if (!arguments.svg.empty()) {
+    const std::string svg = animation_svg(schedule, hosts);
+    arguments.svg == "-" ? void(std::fputs(svg.c_str(), stdout))
+                         : write_to_open(arguments.svg, svg);
+    return 0;
+  }
   refuse_endless(schedule);
   ExplainOptions options = options_of(arguments, schedule);
   options.hosts = hosts;

@@ -62,6 +62,11 @@ std::string padded(std::string text, std::size_t width) {
   return text;
 }
 
+std::string ended_line(std::string text) {
+  text.erase(text.find_last_not_of(' ') + 1);
+  return text + "\n";
+}
+
 std::vector<std::string> words_of(const std::string& text) {
   std::istringstream stream(text);
   std::vector<std::string> words;

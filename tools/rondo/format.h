@@ -28,6 +28,12 @@ std::string format(const char* form, Values... values) {
   return text.data();
 }
 
+/// "1 call", "2 calls".
+template <class Integer>
+std::string counted(Integer number, const std::string& thing) {
+  return std::to_string(number) + " " + thing + (number == 1 ? "" : "s");
+}
+
 /// Four significant digits.
 std::string number_text(double value);
 /// "40 B", "1.5 MiB", every byte of less than 100,000; `between` number and unit.
@@ -36,6 +42,8 @@ std::string size_text(double bytes, std::string_view between = " ");
 std::string bytes_text(double bytes);
 
 std::string padded(std::string text, std::size_t width);
+/// A line of text, without blanks at its end.
+std::string ended_line(std::string text);
 
 /// "0-3,12": ascending numbers, several in a row by the first and the last.
 std::string ranks_text(const std::vector<int>& ranks, std::string_view between = ",");
@@ -67,8 +75,7 @@ class Table {
         const std::string room(widths_[i] - cells[i].size(), ' ');
         line += (i == 0 ? "" : "  ") + (i < left_ ? cells[i] + room : room + cells[i]);
       }
-      line.erase(line.find_last_not_of(' ') + 1);
-      all += line + "\n";
+      all += ended_line(std::move(line));
     }
     return all;
   }

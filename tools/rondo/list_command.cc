@@ -17,9 +17,7 @@ std::string cell(std::string_view text, std::size_t width) {
   return padded(std::string(text), width) + " ";
 }
 
-void line(const std::string& text) {
-  std::printf("%s\n", text.substr(0, text.find_last_not_of(' ') + 1).c_str());
-}
+void line(const std::string& text) { std::fputs(ended_line(text).c_str(), stdout); }
 
 void list_algorithms() {
   line("ALGORITHMS (of the busiest of P ranks: rounds; hops; sent and reduced, in units of N)");

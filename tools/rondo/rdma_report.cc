@@ -24,16 +24,12 @@ std::string told(const std::string& first, const std::string& text) {
 
 std::string number(double value) { return format("%g", value); }
 
-std::string without_trailing_blanks(const std::string& line) {
-  return line.substr(0, line.find_last_not_of(' ') + 1) + "\n";
-}
-
 std::string row(const std::string& device, std::size_t width,
                 const std::array<std::string, 7>& cells) {
   constexpr std::array<std::size_t, 7> widths{4, 10, 10, 6, 4, 4, 4};
   std::string line = padded(device, width);
   for (std::size_t i = 0; i < cells.size(); ++i) line += "  " + padded(cells[i], widths[i]);
-  return without_trailing_blanks(line);
+  return ended_line(line);
 }
 
 /// "-" for what is zero or unknown.
@@ -45,10 +41,10 @@ std::string gids_text(const Port& port, const GidChoice& choice, bool used) {
   std::string text;
   for (const Gid& gid : port.gids) {
     const bool chosen = used && choice.found && gid.index == choice.gid.index;
-    text += without_trailing_blanks(std::string(chosen ? "  * " : "    ") + "GID " +
-                                    padded(std::to_string(gid.index), 3) + "  " +
-                                    padded(std::string(name(gid.kind)), 7) + "  " +
-                                    padded(verbs::to_text(gid), address) + "  " + gid.interface);
+    text += ended_line(std::string(chosen ? "  * " : "    ") + "GID " +
+                       padded(std::to_string(gid.index), 3) + "  " +
+                       padded(std::string(name(gid.kind)), 7) + "  " +
+                       padded(verbs::to_text(gid), address) + "  " + gid.interface);
   }
   return text;
 }

@@ -1,8 +1,6 @@
 #include "tools/rondo/calibrate/predict_call.h"
 
 #include <algorithm>
-#include <array>
-#include <cstdio>
 
 #include "core/plan/decide.h"
 #include "core/settings/settings.h"
@@ -12,23 +10,8 @@
 namespace rondo::tool {
 namespace {
 
-std::string micro(double seconds) {
-  std::array<char, 32> text{};
-  std::snprintf(text.data(), text.size(), "%.4g us", seconds * 1e6);
-  return text.data();
-}
-
-std::string nano(double seconds) {
-  std::array<char, 32> text{};
-  std::snprintf(text.data(), text.size(), "%.4g", seconds * 1e9);
-  return text.data();
-}
-
-std::string percent(double part) {
-  std::array<char, 32> text{};
-  std::snprintf(text.data(), text.size(), "%.0f %%", 100 * part);
-  return text.data();
-}
+std::string micro(double seconds) { return format("%.4g us", seconds * 1e6); }
+std::string nano(double seconds) { return format("%.4g", seconds * 1e9); }
 
 CallPrediction by_messages(const LinkProfile& link, const PreparedCall& prepared, double bytes) {
   const Schedule& schedule = prepared.plan->schedule;
@@ -93,7 +76,7 @@ CallPrediction AllReduceModel::predict(const LinkProfile& link, double direct) c
   CallPrediction mixed = by_messages(link, *prepared_, bytes_);
   if (direct <= 0) return mixed;
   mixed.seconds += direct * (directly_moved.seconds - mixed.seconds);
-  mixed.way = percent(direct) + " " + directly_moved.way + ", else " + mixed.way;
+  mixed.way = format("%.0f %%", 100 * direct) + " " + directly_moved.way + ", else " + mixed.way;
   mixed.formula = directly_moved.formula + "; else " + mixed.formula;
   return mixed;
 }

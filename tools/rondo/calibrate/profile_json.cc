@@ -1,5 +1,4 @@
 // Profiles as files.
-#include <filesystem>
 #include <fstream>
 
 #include "rondo/error.h"
@@ -57,11 +56,7 @@ std::string placement(const LinkProfile& link) {
 }
 
 Profile from_json(const Json& json) {
-  if (!json.is_object() || !json.contains("what") || json.at("what") != what)
-    throw JsonDefect("it is not a calibration profile");
-  if (whole(json, "schema") != schema)
-    throw JsonDefect("its schema is " + std::to_string(whole(json, "schema")) +
-                     ", this rondo reads " + std::to_string(schema));
+  demand_document(json, what, "calibration profile", schema);
   const Json& machine = field(json, "machine");
   Profile profile{
       .machine = {text(machine, "cpu"), whole(machine, "cores"), text(machine, "kernel")},
@@ -150,19 +145,7 @@ Json to_json(const Profile& profile) {
 }
 
 Profile read_profile(const std::string& path) {
-  const auto refuse = [&](const std::string& why) -> Error {
-    return Error(ErrorCode::invalid_argument, "cannot use the profile '" + path + "': " + why,
-                 {.remedy = "`rondo calibrate --output " + path + "` makes one"});
-  };
-  std::ifstream file(path);
-  if (!file || std::filesystem::is_directory(path)) throw refuse("there is no such file to read");
-  try {
-    return from_json(Json::parse(file));
-  } catch (const Json::exception&) {
-    throw refuse("it is not JSON, or is cut off");
-  } catch (const JsonDefect& defect) {
-    throw refuse(defect.what());
-  }
+  return read_json(path, "profile", "`rondo calibrate --output " + path + "` makes one", from_json);
 }
 
 void write_profile(const Profile& profile, const std::string& path) {

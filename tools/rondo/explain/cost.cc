@@ -94,9 +94,7 @@ std::string lay_out(const std::vector<Row>& rows, std::size_t width) {
     } else if (columns[1] > 0) {
       line += padded(row[1], columns[1] + column_gap);
     }
-    line += padded(row[2], columns[2] + column_gap) + row[3];
-    line.erase(line.find_last_not_of(' ') + 1);
-    text += line + "\n";
+    text += ended_line(line + padded(row[2], columns[2] + column_gap) + row[3]);
   }
   return text;
 }
@@ -107,7 +105,7 @@ std::string cost_table(const Explanation& explanation, const CostFormulas& cost,
                        std::size_t width) {
   const int ranks = explanation.header.ranks;
   std::string text = "\n" + lay_out(CostRows(explanation, cost).rows(), width);
-  text += "P = " + std::to_string(ranks) + (ranks == 1 ? " rank" : " ranks") +
+  text += "P = " + counted(ranks, "rank") +
           ", q = ceil(log2 P) = " + number_text(cost_variables(ranks).at("q")) +
           "; hops: messages that must follow each other\n";
   if (!explanation.sizes || is_token(explanation.header.collective)) return text;

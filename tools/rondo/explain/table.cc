@@ -17,8 +17,7 @@ bool blank(const Cells& cells) {
 std::string row(const std::string& label, const Cells& cells, std::size_t column) {
   std::string line = label;
   for (const std::string& cell : cells) line += padded(cell.empty() ? "." : cell, column);
-  line.erase(line.find_last_not_of(' ') + 1);
-  return line + "\n";
+  return ended_line(line);
 }
 
 /// The words of a cell; those too long for a line are broken after commas.

@@ -36,16 +36,12 @@ class Renderer {
  private:
   bool token() const { return is_token(header_.collective); }
 
-  static std::string plural(std::size_t count, const std::string& what) {
-    return std::to_string(count) + " " + what + (count == 1 ? "" : "s");
-  }
-
   // ---- what it is about ----
 
   void heading() {
     text_ += std::string(name(header_.collective)) + " by " +
              (header_.algorithm.empty() ? "an unnamed schedule" : header_.algorithm) + ", " +
-             plural(static_cast<std::size_t>(header_.ranks), "rank");
+             counted(header_.ranks, "rank");
     if (info(header_.collective).has_root) text_ += ", root " + std::to_string(header_.root);
     text_ += "\n";
     if (!it_.hosts.empty()) text_ += wrapped("", host_words(it_.hosts), 2, width_);
@@ -59,7 +55,7 @@ class Renderer {
 
   void index_space() {
     const int chunks = header_.layout.chunks();
-    std::string line = "in " + plural(static_cast<std::size_t>(chunks), "chunk");
+    std::string line = "in " + counted(static_cast<std::size_t>(chunks), "chunk");
     if (names_.letters()) line += " a" + (chunks == 1 ? "" : " to " + names_.chunk(chunks - 1));
     if (header_.lanes > 1) line += ", " + std::to_string(header_.lanes) + " lanes";
     text_ += wrapped(it_.sizes ? sized_elements() : "N elements", {line}, 2, width_);
@@ -72,9 +68,9 @@ class Renderer {
     const std::size_t bytes = size_of(it_.sizes->type);
     const std::string of = " of " + std::string(name(it_.sizes->type));
     const std::string whole = " (" + size_text(static_cast<double>(all * bytes)) + ")";
-    if (is_vector(header_.collective)) return plural(all, "element") + of + whole;
-    return plural(static_cast<std::size_t>(header_.layout.blocks), "block") + " of " +
-           plural(it_.sizes->count, "element") + of + whole;
+    if (is_vector(header_.collective)) return counted(all, "element") + of + whole;
+    return counted(static_cast<std::size_t>(header_.layout.blocks), "block") + " of " +
+           counted(it_.sizes->count, "element") + of + whole;
   }
 
   std::string chunk_ranges() const {
@@ -88,7 +84,7 @@ class Renderer {
         most = std::max(most, partition.size(chunk));
       }
       return "chunks of " + (least == most ? "" : std::to_string(least) + " to ") +
-             plural(most, "element") + "\n";
+             counted(most, "element") + "\n";
     }
     std::vector<std::string> words;
     for (int chunk = 0; chunk < chunks; ++chunk) {
@@ -230,7 +226,7 @@ class Renderer {
       most.sent = std::max(most.sent, after[rank].sent - before[rank].sent);
       most.bytes = std::max(most.bytes, after[rank].bytes - before[rank].bytes);
     }
-    return plural(most.messages, "message") + ", " +
+    return counted(most.messages, "message") + ", " +
            (it_.sizes ? size_text(static_cast<double>(most.bytes)) : number_text(most.sent) + " N");
   }
 

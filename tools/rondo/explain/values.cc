@@ -46,8 +46,7 @@ std::string line_of(const std::string& label, const std::vector<std::string>& ce
                     const std::vector<std::size_t>& columns) {
   std::string line = label;
   for (std::size_t i = 0; i < cells.size(); ++i) line += padded(cells[i], columns[i] + gap);
-  line.erase(line.find_last_not_of(' ') + 1);
-  return line + "\n";
+  return ended_line(line);
 }
 
 /// "a=0,1" for each chunk that holds something.

@@ -1,7 +1,6 @@
 #include "tools/rondo/page/explain_page.h"
 
 #include <CLI/CLI.hpp>
-#include <cstdio>
 
 #include "tools/rondo/format.h"
 #include "tools/rondo/page/page.h"
@@ -56,10 +55,7 @@ void write_explained_page(const PageSubject& subject, const PageArguments& argum
     content.command = command_of(subject, arguments);
     add_worlds(content, rebuilt);
   }
-  const std::string html = page_html(content);
-  write_page(arguments.file, html);
-  std::printf("wrote %s, %zu KB: open it in a browser\n", arguments.file.c_str(),
-              (html.size() + 500) / 1000);
+  write_to_open(arguments.file, page_html(content));
 }
 
 }  // namespace rondo::tool

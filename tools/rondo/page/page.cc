@@ -2,6 +2,7 @@
 
 #include <array>
 #include <cerrno>
+#include <cstdio>
 #include <cstring>
 #include <fstream>
 #include <nlohmann/json.hpp>
@@ -129,6 +130,11 @@ void write_page(const std::string& path, std::string_view html) {
   write_page(path, [html](std::ostream& file) {
     file.write(html.data(), static_cast<std::streamsize>(html.size()));
   });
+}
+
+void write_to_open(const std::string& path, const std::string& text) {
+  write_page(path, text);
+  std::printf("wrote %s, %zu KB: open it in a browser\n", path.c_str(), (text.size() + 500) / 1000);
 }
 
 void write_page(const std::string& path, const std::function<void(std::ostream&)>& write) {

@@ -33,7 +33,9 @@ void add_worlds(PageContent& content, const Rebuild& rebuild);
 
 /// Writes the file, or throws Error{invalid_argument} that names the file and the system's error.
 void write_page(const std::string& path, std::string_view html);
-/// The same, with the content that `write` writes.
+/// The same, and says so, with the file's size.
+void write_to_open(const std::string& path, const std::string& text);
+/// The first, with the content that `write` writes.
 void write_page(const std::string& path, const std::function<void(std::ostream&)>& write);
 
 }  // namespace rondo::tool

@@ -2,15 +2,12 @@
 
 #include <algorithm>
 #include <array>
-#include <filesystem>
-#include <fstream>
 #include <initializer_list>
 #include <set>
 
 #include "core/topology/cabling.h"
 #include "core/topology/generate.h"
 #include "core/topology/routes.h"
-#include "rondo/error.h"
 #include "tools/rondo/arguments.h"
 #include "tools/rondo/json_fields.h"
 
@@ -216,11 +213,7 @@ void read_sockets(const Json& json, Topology& topology) {
 }
 
 Topology topology_from_json(const Json& json) {
-  if (!json.is_object() || !json.contains("what") || json.at("what") != topology_what)
-    throw JsonDefect("it is not a topology");
-  if (whole(json, "schema") != topology_schema)
-    throw JsonDefect("its schema is " + std::to_string(whole(json, "schema")) +
-                     ", this rondo reads " + std::to_string(topology_schema));
+  demand_document(json, topology_what, "topology", topology_schema);
   demand_known(json, {"what", "schema", "hosts", "numbering", "host_of_rank", "socket_of_rank",
                       "between_sockets", "fabric", "memory", "network", "gamma"});
   field(json, "hosts");
@@ -369,25 +362,13 @@ Json to_json(const Topology& topology) {
 }
 
 Topology read_topology(const std::string& path) {
-  const auto refuse = [&](const std::string& why, const std::string& remedy = {}) {
-    const std::string usual = "`rondo topology --json` prints one to start from";
-    return Error(ErrorCode::invalid_argument, "cannot use the topology '" + path + "': " + why,
-                 {.remedy = remedy.empty() ? usual : remedy});
-  };
-  std::ifstream file(path);
-  if (!file || std::filesystem::is_directory(path)) throw refuse("there is no such file to read");
-  try {
-    Topology topology = topology_from_json(Json::parse(file));
-    static_cast<void>(Routes(topology));  // a fabric that does not fit is the file's fault
-    set_cabled_ports(topology);
-    return topology;
-  } catch (const Json::exception&) {
-    throw refuse("it is not JSON, or is cut off");
-  } catch (const JsonDefect& defect) {
-    throw refuse(defect.what());
-  } catch (const Error& error) {
-    throw refuse(error.message(), error.remedy());
-  }
+  return read_json(path, "topology", "`rondo topology --json` prints one to start from",
+                   [](const Json& json) {
+                     Topology topology = topology_from_json(json);
+                     static_cast<void>(Routes(topology));  // a fabric that does not fit
+                     set_cabled_ports(topology);
+                     return topology;
+                   });
 }
 
 }  // namespace rondo::tool

@@ -9,16 +9,11 @@
 namespace rondo::tool {
 namespace {
 
-std::string counted(std::size_t count, const std::string& what) {
-  return std::to_string(count) + " " + what + (count == 1 ? "" : "s");
-}
-
 std::string near(int socket) { return socket < 0 ? "" : ", socket " + std::to_string(socket); }
 
 std::string cores_text(const Host& host) {
   if (host.cores == 0) return {};
-  return "; " + counted(static_cast<std::size_t>(host.cores), "core") + ", " +
-         counted(static_cast<std::size_t>(host.sockets), "socket");
+  return "; " + counted(host.cores, "core") + ", " + counted(host.sockets, "socket");
 }
 
 /// A line for each port and device.
@@ -88,7 +83,7 @@ std::string line_of(const Alike& group) {
       one ? "host " + std::to_string(group.first)
           : "hosts " + std::to_string(group.first) + "-" + std::to_string(group.last) + ", each";
   if (!group.name.empty()) line += " (" + group.name + ")";
-  line += ": " + counted(static_cast<std::size_t>(group.size), "rank");
+  line += ": " + counted(group.size, "rank");
   std::vector<int> ranks = group.ranks;
   std::ranges::sort(ranks);
   if (one) line += " (" + ranks_text(ranks) + ")";
@@ -108,7 +103,7 @@ std::string cables_text(const std::vector<Cable>& cables) {
 std::string fabric_text(const Topology& topology) {
   const Fabric& fabric = topology.fabric;
   const std::string speed = speed_text(fabric.beta);
-  const std::string group = counted(static_cast<std::size_t>(fabric.group), "host");
+  const std::string group = counted(fabric.group, "host");
   switch (fabric.kind) {
     case FabricKind::fat_tree:
       return "fat tree: a switch for each " + group + ", with " + speed + " to the core";
@@ -147,8 +142,8 @@ std::string speed_text(double beta) {
 
 std::string topology_text(const Topology& topology) {
   const Hosts hosts(topology);
-  std::string text = counted(static_cast<std::size_t>(topology.ranks), "rank") + " on " +
-                     counted(static_cast<std::size_t>(hosts.count()), "host") + "\n";
+  std::string text =
+      counted(topology.ranks, "rank") + " on " + counted(hosts.count(), "host") + "\n";
   for (const Alike& group : alike(topology, hosts)) text += line_of(group);
   if (hosts.count() > 1) text += "fabric: " + fabric_text(topology) + "\n";
   text += "in a host: alpha " + alpha_text(topology.memory.alpha) + ", " +

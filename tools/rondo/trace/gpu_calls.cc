@@ -84,7 +84,7 @@ std::string gpu_calls_text(const Timeline& timeline) {
   Table table(3);
   table.row({"call", "size", "path", "count", "wait us", "median us", "slowest us", "on rank"});
   for (const auto& key : order) table.row(row_of(key, kinds[key]));
-  std::string text = "\nOn GPU buffers, " + std::to_string(all) + " call" + (all == 1 ? "" : "s") +
+  std::string text = "\nOn GPU buffers, " + counted(all, "call") +
                      " of ranks, by the clock of each rank's host; `wait` is from the call until\n"
                      "its stream reached it:\n" +
                      table.text();

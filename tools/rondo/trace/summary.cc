@@ -16,11 +16,6 @@ std::string share(std::int64_t part, std::int64_t whole) {
                 whole > 0 ? 100 * static_cast<double>(part) / static_cast<double>(whole) : 0.0);
 }
 
-/// "1 call", "2 calls".
-std::string counted(std::int64_t number, const std::string& thing) {
-  return std::to_string(number) + " " + thing + (number == 1 ? "" : "s");
-}
-
 std::vector<const TracedCall*> ended_calls(const Timeline& timeline) {
   std::vector<const TracedCall*> calls;
   for (const TracedCall& call : timeline.calls)
@@ -171,9 +166,8 @@ std::string summary_text(const Timeline& timeline) {
     if (over.empty()) over = file.over;
   std::string text = std::to_string(timeline.ranks) + " ranks over " +
                      (over.empty() ? "nothing" : over) + ", " +
-                     counted(static_cast<std::int64_t>(timeline.calls.size()), "call") + " in " +
-                     microseconds(end) + " us\n" + clocks_text(timeline) + notes_text(timeline) +
-                     gpu_calls_text(timeline);
+                     counted(timeline.calls.size(), "call") + " in " + microseconds(end) + " us\n" +
+                     clocks_text(timeline) + notes_text(timeline) + gpu_calls_text(timeline);
   if (timeline.calls.empty()) return text;
   text += "\n" + calls_table(timeline);
   if (!calls.empty()) {

@@ -164,11 +164,8 @@ std::string report(const Call& call, const Facts& facts, const AlgorithmSelectio
   for (const Script& script : selection.written())
     if (script != choice.algorithm.written)
       text += item("not used", unused_text(script, call, bytes, facts, selection));
-  const std::string lanes =
-      std::to_string(schedule.lanes) + (schedule.lanes == 1 ? " lane" : " lanes");
-  text += item("messages", schedule.algorithm + ", " + lanes + ", " +
-                               std::to_string(schedule.layout.chunks()) +
-                               (schedule.layout.chunks() == 1 ? " chunk" : " chunks") +
+  text += item("messages", schedule.algorithm + ", " + counted(schedule.lanes, "lane") + ", " +
+                               counted(schedule.layout.chunks(), "chunk") +
                                (prepared->shared ? ": when the call goes by messages" : ""));
   if (!is_token(call.collective)) text += item("slices", slices_text(*prepared));
   return text + predictions(call, *prepared, facts, selection.written(), costs);
