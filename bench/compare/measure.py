@@ -87,15 +87,16 @@ class Section:
             self.missing[library] = reason
         return False
 
+    def processes(self, library, ranks, socket, scratch):
+        """[(command, environment to add)] that start a library's job."""
+        return libraries.processes(library, self.link, ranks, self.folder, socket, scratch)
+
     def _start(self, library):
         """None, or why it does not start."""
         ranks = libraries.job_ranks(library, self.ranks)
-
-        def make_processes(socket, scratch):
-            return libraries.processes(library, self.link, ranks, self.folder, socket, scratch)
-
         try:
-            self._jobs[library] = job = Job(library, ranks, make_processes)
+            self._jobs[library] = job = Job(library, ranks, lambda socket, scratch: self.processes(
+                library, ranks, socket, scratch))
         except (JobFailure, OSError) as failure:
             return str(failure)
         self.versions[library] = job.version

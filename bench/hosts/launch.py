@@ -6,7 +6,6 @@ from testbed import AGENT, FOLDER
 COMPARE = FOLDER.parents[1] / "bench" / "compare"
 sys.path.insert(0, str(COMPARE))
 import libraries  # noqa: E402
-from job import Job, JobFailure  # noqa: E402
 from measure import Section  # noqa: E402
 
 
@@ -68,16 +67,8 @@ class HostsSection(Section):
             known += libraries.openmpi_modules(collective)
         return [variant for variant in known if self.available(variant)]
 
-    def _start(self, library):
-        def make_processes(socket, scratch):
-            return processes(library, self._testbed, self.folder, socket, scratch)
-
-        try:
-            self._jobs[library] = job = Job(library, self.ranks, make_processes)
-        except (JobFailure, OSError) as failure:
-            return str(failure)
-        self.versions[library] = job.version
-        return None
+    def processes(self, library, ranks, socket, scratch):
+        return processes(library, self._testbed, self.folder, socket, scratch)
 
 
 class AlgorithmsSection(HostsSection):

@@ -4,6 +4,7 @@ import pathlib
 import shutil
 import subprocess
 import sys
+import unittest
 
 root = pathlib.Path(__file__).resolve().parents[3]
 sys.path.append(str(root / "tests"))
@@ -24,6 +25,16 @@ def rondo(*arguments, text=None):
     run = subprocess.run([rondo_program, *map(str, arguments)], input=text, text=True,
                          stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=120, check=False)
     return run.returncode, run.stdout, run.stderr
+
+
+class Refusing(unittest.TestCase):
+    def refused(self, words, *arguments, text=None):
+        """Checks that rondo explain refuses this with these words."""
+        status, output, errors = rondo("explain", *arguments, text=text)
+        self.assertEqual(status, 2)
+        self.assertEqual(output, "")
+        for word in words:
+            self.assertIn(word, errors)
 
 
 def algorithms():

@@ -10,7 +10,7 @@ import sys
 import unittest
 import xml.etree.ElementTree as ElementTree
 
-from support import algorithms, folder, rondo
+from support import Refusing, algorithms, folder, rondo
 
 COMMITTED = pathlib.Path(__file__).parents[3] / "tools" / "rondo" / "page" / "ring.svg"
 SVG = "{http://www.w3.org/2000/svg}"
@@ -130,14 +130,7 @@ class Pictures(unittest.TestCase):
         self.assertIn("<go>", [each.text for each in root.iter(SVG + "text")])
 
 
-class Refusals(unittest.TestCase):
-    def refused(self, words, *arguments, text=None):
-        status, output, errors = rondo("explain", *arguments, text=text)
-        self.assertEqual(status, 2)
-        self.assertEqual(output, "")
-        for word in words:
-            self.assertIn(word, errors)
-
+class Refusals(Refusing):
     def test_what_is_too_large(self):
         self.refused(["17 ranks are too many", "at most 16", "--html"], "all_reduce", "-n", 17,
                      "--svg", "-")

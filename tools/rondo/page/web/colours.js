@@ -15,8 +15,13 @@ function colourIndex(schedule, value) {
 
 /** The page's own colours, from its style sheet. */
 function themeColours() {
-  const style = getComputedStyle(document.documentElement);
-  const read = (name) => style.getPropertyValue(`--${name}`).trim();
-  return { ink: read("ink"), quiet: read("quiet"), line: read("line"), card: read("card"),
-    ground: read("ground"), accent: read("accent"), empty: read("empty") };
+  const probe = document.body.appendChild(document.createElement("i"));
+  const read = (name) => {
+    probe.style.color = `var(--${name})`;
+    return getComputedStyle(probe).color;
+  };
+  const names = ["ink", "quiet", "line", "card", "accent", "empty"];
+  const colours = Object.fromEntries(names.map((name) => [name, read(name)]));
+  probe.remove();
+  return colours;
 }
