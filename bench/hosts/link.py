@@ -2,7 +2,6 @@
 """What one link of a testbed carries: TCP payload from one host to another, in GB/s.
 
 With iperf3; without it by a stream of our own:  link.py serve | link.py send ADDRESS SECONDS
-As JSON [GB/s, what measured it], of a testbed that another process made:  link.py rate NAME
 """
 import json
 import pathlib
@@ -11,8 +10,6 @@ import socket
 import subprocess
 import sys
 import time
-
-from testbed import Testbed
 
 PORT = 5201
 BLOCK = 1 << 17
@@ -91,7 +88,4 @@ def send(address, seconds):
 
 
 if __name__ == "__main__":
-    if sys.argv[1] == "rate":
-        print(json.dumps(payload_rate(Testbed([1, 1], None, name=sys.argv[2]))))
-    else:
-        serve() if sys.argv[1] == "serve" else send(sys.argv[2], float(sys.argv[3]))
+    serve() if sys.argv[1] == "serve" else send(sys.argv[2], float(sys.argv[3]))
