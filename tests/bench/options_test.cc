@@ -1,6 +1,7 @@
 // The command line: nccl-tests' options, their defaults, and clear refusals.
 #include "bench/common/options.h"
 
+#include "core/base/text.h"
 #include "tests/catch.h"
 
 using namespace rondo;
@@ -41,62 +42,14 @@ TEST_CASE("defaults are nccl-tests'") {
 }
 
 TEST_CASE("every option is read, short and long") {
-  const Command<bench::Options> parsed = parse({"-t",
-                                                "4",
-                                                "-b",
-                                                "8",
-                                                "-e",
-                                                "64K",
-                                                "-f",
-                                                "8",
-                                                "-n",
-                                                "5",
-                                                "-m",
-                                                "2",
-                                                "-w",
-                                                "3",
-                                                "-N",
-                                                "0",
-                                                "-c",
-                                                "2",
-                                                "-o",
-                                                "max",
-                                                "-d",
-                                                "half",
-                                                "-r",
-                                                "3",
-                                                "-z",
-                                                "3",
-                                                "-T",
-                                                "9",
-                                                "-C",
-                                                "1",
-                                                "-S",
-                                                "1",
-                                                "-J",
-                                                "out",
-                                                "-a",
-                                                "3",
-                                                "-u",
-                                                "1",
-                                                "-I",
-                                                "1",
-                                                "-K",
-                                                "4",
-                                                "--algorithm",
-                                                "ring",
-                                                "--transport",
-                                                "^shm",
-                                                "--fresh",
-                                                "0",
-                                                "--reproducible",
-                                                "1",
-                                                "--accumulate",
-                                                "wide",
-                                                "--checksum",
-                                                "1",
-                                                "--counts",
-                                                "random:5"});
+  const std::vector<std::string> words = split(
+      "-t 4 -b 8 -e 64K -f 8 -n 5 -m 2 -w 3 -N 0 -c 2 -o max -d half -r 3 -z 3 -T 9 "
+      "-C 1 -S 1 -J out -a 3 -u 1 -I 1 -K 4 --algorithm ring --transport ^shm --fresh 0 "
+      "--reproducible 1 --accumulate wide --checksum 1 --counts random:5",
+      ' ');
+  std::vector<const char*> arguments;
+  for (const std::string& word : words) arguments.push_back(word.c_str());
+  const Command<bench::Options> parsed = parse(arguments);
   CAPTURE(parsed.text);
   REQUIRE_FALSE(parsed.status);
   const bench::Options& options = parsed.options;

@@ -73,9 +73,7 @@ void explain_trace(const RealArguments& real, std::size_t width) {
 /// sends and receives at once. std::nullopt without a profile.
 std::optional<Costs> page_costs(const PageArguments& arguments, int ranks) {
   if (arguments.profile.empty()) return std::nullopt;
-  const Profile profile = read_profile(arguments.profile);
-  const std::string foreign = foreign_words(profile);
-  if (!foreign.empty()) std::fprintf(stderr, "rondo: %s\n", foreign.c_str());
+  const Profile profile = read_profile_here(arguments.profile);
   const LinkProfile& link = profile.link(arguments.transport, ranks);
   const double bytes = PageContent().bytes;
   const double crowd = static_cast<double>(link.ranks) / link.cores;
@@ -127,22 +125,20 @@ void add_what(CLI::App& command, ExplainArguments& arguments) {
 }
 
 void add_svg_option(CLI::App& command, ExplainArguments& arguments) {
-  CLI::Option* svg = command.add_option(
+  command.add_option(
       "--svg", arguments.svg,
       "writes an animated picture that plays by itself, for a README or a slide; - for standard\n"
       "output (up to 16 ranks)");
-  for (const char* other : {"--count", "--type", "--values", "--width", "--html", "--compare"})
-    svg->excludes(command.get_option(other));
+  exclude(command, {"--svg"}, {"--count", "--type", "--values", "--width", "--html", "--compare"});
 }
 
 void add_real_options(CLI::App& command, RealArguments& arguments) {
-  CLI::Option* files = command.add_option(
+  command.add_option(
       "--from-trace", arguments.files,
       "explains a recorded call instead, with its times: the files of RONDO_TRACE=FILE, or FILE");
-  for (const char* other :
-       {"--algorithm", "--ranks", "--hosts", "--topology", "--root", "--file", "--count", "--type",
-        "--values", "--svg", "--html", "--compare", "--profile"})
-    files->excludes(command.get_option(other));
+  exclude(command, {"--from-trace"},
+          {"--algorithm", "--ranks", "--hosts", "--topology", "--root", "--file", "--count",
+           "--type", "--values", "--svg", "--html", "--compare", "--profile"});
   command
       .add_option("--call", arguments.call,
                   "with --from-trace: the number of a call in `rondo trace`; default: the slowest")
@@ -179,8 +175,7 @@ void add_explain(CLI::App& program, int& status) {
               "them, element i of rank r is r*10+i")
           ->expected(0, 1);
   add_page_options(*command, *page);
-  for (const char* own : {"--hosts", "--topology"})  // these have costs of their own
-    command->get_option(own)->excludes(command->get_option("--profile"));
+  exclude(*command, {"--hosts", "--topology"}, {"--profile"});  // these have costs of their own
   add_svg_option(*command, *arguments);
   const auto real = std::make_shared<RealArguments>();
   add_real_options(*command, *real);

@@ -19,6 +19,13 @@ void refuse_empty(const CLI::App& command, std::initializer_list<const char*> op
   }
 }
 
+void exclude(CLI::App& command, std::initializer_list<const char*> options,
+             std::initializer_list<const char*> others) {
+  for (const char* option : options)
+    for (const char* other : others)
+      command.get_option(option)->excludes(command.get_option(other));
+}
+
 std::string cost_obstacle(const std::string& text) {
   char* end = nullptr;
   const double value = std::strtod(text.c_str(), &end);

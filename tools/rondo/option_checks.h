@@ -13,6 +13,10 @@ namespace rondo::tool {
 /// script's unset variable, not what a user means.
 void refuse_empty(const CLI::App& command, std::initializer_list<const char*> options);
 
+/// Each of `options` excludes each of `others`.
+void exclude(CLI::App& command, std::initializer_list<const char*> options,
+             std::initializer_list<const char*> others);
+
 /// Throws Error{invalid_argument} if the folder of the file that an option names is not there: nobody
 /// wants to learn that at the end.
 void require_folder_of(const char* option, const std::string& path);

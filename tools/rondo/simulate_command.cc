@@ -38,9 +38,7 @@ constexpr std::uint64_t loop_steps = (1 + looped_calls) * most_slices;  ///< for
 /// The profile's costs of calls of this size, or those of the command line if there is no profile.
 Costs costs_of(const SimulateInput& arguments, int ranks, double bytes) {
   if (arguments.profile.empty()) return arguments.costs;
-  const Profile profile = read_profile(arguments.profile);
-  const std::string words = foreign_words(profile);
-  if (!words.empty()) std::fprintf(stderr, "rondo: %s\n", words.c_str());
+  const Profile profile = read_profile_here(arguments.profile);
   return profile.costs(profile.link(arguments.transport, ranks), bytes, DataType::float32,
                        ReduceOperator::sum);
 }
@@ -140,9 +138,8 @@ void add_simulate(CLI::App& program) {
       "what `rondo calibrate` measured, instead of alpha, beta and gamma (float32, sum). On one\n"
       "machine the processors move the bytes; between hosts the model has a switch");
   add_costs(*command, arguments->costs, "", profile);
-  for (const char* own : {"--hosts", "--topology"})  // these have costs of their own
-    for (const char* other : {"--profile", "--alpha", "--beta", "--gamma"})
-      command->get_option(own)->excludes(command->get_option(other));
+  exclude(*command, {"--hosts", "--topology"},  // these have costs of their own
+          {"--profile", "--alpha", "--beta", "--gamma"});
   command
       ->add_option("--transport", arguments->transport,
                    "the transport in --profile to use, such as tcp; default: its first")

@@ -73,9 +73,7 @@ Call call_of(const WhyInput& arguments) {
 /// The profile's costs of such calls, or those of the command line if there is no profile.
 Costs costs_of(const WhyInput& arguments, const Call& call, const why::Facts& facts) {
   if (arguments.profile.empty() || facts.transport.empty()) return arguments.costs;
-  const Profile profile = read_profile(arguments.profile);
-  const std::string words = foreign_words(profile);
-  if (!words.empty()) std::fprintf(stderr, "rondo: %s\n", words.c_str());
+  const Profile profile = read_profile_here(arguments.profile);
   if (profile.apart() != arguments.apart)
     reject("the profile is of ranks " +
                std::string(profile.apart() ? "on several hosts" : "on one host"),
@@ -157,11 +155,9 @@ void add_why(CLI::App& program) {
       command->add_option("--profile", arguments->profile,
                           "what `rondo calibrate` measured, instead of alpha, beta and gamma");
   add_costs(*command, arguments->costs, "for the predictions: ", profile);
-  for (const char* own : {"--hosts", "--topology"})  // these have costs of their own
-    for (const char* other : {"--apart", "--profile", "--alpha", "--beta", "--gamma"})
-      command->get_option(own)->excludes(command->get_option(other));
-  for (const char* other : {"--apart", "--profile", "--transport"})
-    command->get_option("--device")->excludes(command->get_option(other));
+  exclude(*command, {"--hosts", "--topology"},  // these have costs of their own
+          {"--apart", "--profile", "--alpha", "--beta", "--gamma"});
+  exclude(*command, {"--device"}, {"--apart", "--profile", "--transport"});
   command->callback([arguments] { tell_why(*arguments); });
 }
 

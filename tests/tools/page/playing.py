@@ -1,7 +1,5 @@
 """Playing, stepping, scrubbing and comparing with the mouse; moving the sliders."""
 
-import statistics
-
 from selenium.webdriver.common.action_chains import ActionChains
 from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
@@ -72,16 +70,6 @@ class Playing(Page):
         self.open(write_page("still", "all_reduce", "-a", "ring", "-n", 4))
         self.assertEqual(run("app.player.forward(); return [app.player.playing, app.player.time]"),
                          [False, run("return app.player.stops[0]")])
-
-    def test_frame_rate_at_16_ranks(self):
-        """The rate is only reported: the rate on a loaded machine says nothing about the page."""
-        self.open(write_page("frames", "all_reduce", "-a", "ring", "-n", 16, "--compare", "circulant"))
-        element("play").click()
-        wait_for(lambda: run("return app.player.frames.length") >= 90, "90 frames")
-        frames = run("app.player.pause(); return app.player.frames")
-        worst = statistics.quantiles(frames, n=20)[-1]
-        print(f"16 ranks, two algorithms: {1000 / statistics.median(frames):.0f} frames/s (median of "
-              f"{len(frames)}; 95 % within {worst:.1f} ms)")
 
 
 class Comparing(Page):

@@ -127,6 +127,8 @@ GammaProfile gamma_from_json(const nlohmann::ordered_json& json);
 
 /// Throws Error{invalid_argument} that names the file and what is wrong in it.
 Profile read_profile(const std::string& path);
+/// The same, with a warning on standard error where it was made on another machine.
+Profile read_profile_here(const std::string& path);
 /// Throws Error{system} where the file cannot be written.
 void write_profile(const Profile& profile, const std::string& path);
 /// A warning if the profile was made on another machine; else empty.

@@ -1,4 +1,5 @@
 // Profiles as files.
+#include <cstdio>
 #include <fstream>
 
 #include "rondo/error.h"
@@ -146,6 +147,13 @@ Json to_json(const Profile& profile) {
 
 Profile read_profile(const std::string& path) {
   return read_json(path, "profile", "`rondo calibrate --output " + path + "` makes one", from_json);
+}
+
+Profile read_profile_here(const std::string& path) {
+  Profile profile = read_profile(path);
+  const std::string words = foreign_words(profile);
+  if (!words.empty()) std::fprintf(stderr, "rondo: %s\n", words.c_str());
+  return profile;
 }
 
 void write_profile(const Profile& profile, const std::string& path) {

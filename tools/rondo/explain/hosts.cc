@@ -9,21 +9,26 @@ namespace {
 
 constexpr std::size_t most_listed_hosts = 16;
 
-std::string name_of_host(const Topology& topology, int host, int first_rank) {
+std::string name_of_host(const Topology& topology, const Hosts& hosts, int host) {
   const std::string number = "host " + std::to_string(host);
-  const auto at = static_cast<std::size_t>(topology.host[static_cast<std::size_t>(first_rank)]);
-  const bool named = at < topology.hosts.size() && !topology.hosts[at].name.empty();
-  return named ? number + " (" + topology.hosts[at].name + ")" : number;
+  const Host* const known = described(topology, hosts, host);
+  return known == nullptr || known->name.empty() ? number : number + " (" + known->name + ")";
 }
 
 }  // namespace
+
+const Host* described(const Topology& topology, const Hosts& hosts, int host) {
+  const auto first = static_cast<std::size_t>(hosts.ranks(host).front());
+  const auto number = static_cast<std::size_t>(topology.host.empty() ? host : topology.host[first]);
+  return number < topology.hosts.size() ? &topology.hosts[number] : nullptr;
+}
 
 std::vector<ShownHost> shown_hosts(const Topology& topology) {
   std::vector<ShownHost> all;
   if (topology.host.empty()) return all;
   const Hosts hosts(topology);
   for (int host = 0; hosts.count() > 1 && host < hosts.count(); ++host)
-    all.push_back({name_of_host(topology, host, hosts.ranks(host).front()), hosts.ranks(host)});
+    all.push_back({name_of_host(topology, hosts, host), hosts.ranks(host)});
   return all;
 }
 

@@ -17,6 +17,9 @@ struct ShownHost {
 /// share a host.
 std::vector<ShownHost> shown_hosts(const Topology& topology);
 
+/// What the topology says of a host, by the number that `hosts` gives it; null: nothing.
+const Host* described(const Topology& topology, const Hosts& hosts, int host);
+
 /// "ranks 0-3 on host 0, ranks 4-7 on host 1", word by word. Many hosts are summed up.
 std::vector<std::string> host_words(const std::vector<ShownHost>& hosts);
 

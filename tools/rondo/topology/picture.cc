@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "tools/plot/svg.h"
+#include "tools/rondo/explain/hosts.h"
 #include "tools/rondo/topology/file.h"
 #include "tools/rondo/topology/text.h"
 
@@ -51,12 +52,8 @@ class Picture {
   double left(int host) const { return gap + host * (host_width + gap); }
   const std::vector<Port>& ports(int host) const {
     static const std::vector<Port> unknown{Port{}};
-    const auto number = static_cast<std::size_t>(
-        topology_.host.empty()
-            ? host
-            : topology_.host[static_cast<std::size_t>(hosts_.ranks(host).front())]);
-    const bool known = number < topology_.hosts.size() && !topology_.hosts[number].ports.empty();
-    return known ? topology_.hosts[number].ports : unknown;
+    const Host* const known = described(topology_, hosts_, host);
+    return known != nullptr && !known->ports.empty() ? known->ports : unknown;
   }
   Point port_place(int host, std::size_t port) const {
     const double step = host_width / static_cast<double>(ports(host).size() + 1);

@@ -3,6 +3,7 @@
 #include <array>
 
 #include "tools/rondo/arguments.h"
+#include "tools/rondo/explain/hosts.h"
 #include "tools/rondo/format.h"
 #include "tools/rondo/topology/file.h"
 
@@ -57,12 +58,10 @@ std::vector<Alike> alike(const Topology& topology, const Hosts& hosts) {
               .size = hosts.size(host),
               .sockets = sockets_text(hosts, host),
               .ranks = hosts.ranks(host)};
-    const auto number = static_cast<std::size_t>(
-        topology.host.empty() ? host : topology.host[static_cast<std::size_t>(one.ranks.front())]);
-    if (number < topology.hosts.size()) {
-      one.name = topology.hosts[number].name;
-      one.cores = cores_text(topology.hosts[number]);
-      one.parts = parts_text(topology.hosts[number]);
+    if (const Host* const known = described(topology, hosts, host)) {
+      one.name = known->name;
+      one.cores = cores_text(*known);
+      one.parts = parts_text(*known);
     }
     const bool joins = !all.empty() && all.back().size == one.size && all.back().name == one.name &&
                        all.back().cores == one.cores && all.back().sockets == one.sockets &&

@@ -5,15 +5,8 @@
 const runsOfSet = (() => {
   const known = new Map();
   return (set) => {
-    if (known.has(set)) return known.get(set);
-    const runs = [];
-    for (const rank of ranksOf(set)) {
-      const last = runs[runs.length - 1];
-      if (last && last[0] + last[1] === rank) ++last[1];
-      else runs.push([rank, 1]);
-    }
-    known.set(set, runs);
-    return runs;
+    if (!known.has(set)) known.set(set, runsOf(ranksOf(set)).map((run) => [run[0], run.length]));
+    return known.get(set);
   };
 })();
 

@@ -110,13 +110,13 @@ class CostChart {
   }
 
   fillTable(schedules, curves) {
-    const cell = (name, text) => Object.assign(document.createElement(name), { textContent: text });
-    this.head.replaceChildren(cell("th", "size N"),
-      ...schedules.map((schedule) => cell("th", algorithmTitle(schedule))));
+    this.head.replaceChildren(tableElement("th", "size N"),
+      ...schedules.map((schedule) => tableElement("th", algorithmTitle(schedule))));
     const rows = [];
     for (let bytes = 8; bytes <= chartSizes.high; bytes *= 8) {
-      const row = document.createElement("tr");
-      row.append(cell("th", bytesText(bytes)), ...curves.map((curve) => cell("td", timeText(curve(bytes)))));
+      const row = tableElement("tr");
+      row.append(tableElement("th", bytesText(bytes)),
+        ...curves.map((curve) => tableElement("td", timeText(curve(bytes)))));
       rows.push(row);
     }
     this.table.replaceChildren(...rows);

@@ -101,14 +101,19 @@ function ranksOf(set) {
   return ranks;
 }
 
-/** "; missing: ranks 0, 2-4"; "" where there are none. */
-function ranksSaid(what, ranks) {
+/** Ascending ranks as lists of those that follow each other. */
+function runsOf(ranks) {
   const runs = [];
   for (const rank of ranks) {
     if (runs.at(-1)?.at(-1) === rank - 1) runs.at(-1).push(rank);
     else runs.push([rank]);
   }
-  const words = runs.map((run) => (run.length < 3 ? run.join(", ") : `${run[0]}-${run.at(-1)}`));
+  return runs;
+}
+
+/** "; missing: ranks 0, 2-4"; "" where there are none. */
+function ranksSaid(what, ranks) {
+  const words = runsOf(ranks).map((run) => (run.length < 3 ? run.join(", ") : `${run[0]}-${run.at(-1)}`));
   return ranks.length > 0 ? `; ${what}: ${ranks.length > 1 ? "ranks" : "rank"} ${words.join(", ")}` : "";
 }
 

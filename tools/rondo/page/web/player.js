@@ -13,7 +13,6 @@ class Player {
     this.speed = 1;
     this.playing = false;
     this.until = Infinity;
-    this.frames = [];  // lengths of the last frames in milliseconds
     this.frame = (now) => this.tick(now);
   }
 
@@ -98,10 +97,6 @@ class Player {
     if (!this.playing) return;
     const elapsed = this.last === null ? 0 : now - this.last;
     this.last = now;
-    if (elapsed > 0) {
-      this.frames.push(elapsed);
-      if (this.frames.length > 600) this.frames.shift();
-    }
     this.time = reducedMotion() ? this.jump(elapsed)
       : this.time + (Math.min(elapsed, 100) / 1000) * this.rate;
     const limit = Math.min(this.until, this.end);

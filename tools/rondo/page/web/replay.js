@@ -34,13 +34,18 @@ class Replay {
     return stops.filter((time) => time > 0);
   }
 
-  /** Each round's label, and the instant at which it and all rounds before it have been sent and added. */
+  /** Each round's label and messages, and the instant at which it and all rounds before it have been sent
+   * and added. */
   findRounds() {
     const rounds = new Map();
     const keyOf = ({ phase, round }) => phase * 1e6 + round;
-    for (const message of this.messages)
-      rounds.set(keyOf(message), { key: keyOf(message), phase: message.phase, end: 0,
-        label: labelText(this.schedule, message.phase, message.round) });
+    for (const message of this.messages) {
+      const key = keyOf(message);
+      if (!rounds.has(key))
+        rounds.set(key, { key, phase: message.phase, messages: [], end: 0,
+          label: labelText(this.schedule, message.phase, message.round) });
+      rounds.get(key).messages.push(message);
+    }
     const extend = (step, time) => {
       const round = rounds.get(keyOf(step));
       if (round) round.end = Math.max(round.end, time);

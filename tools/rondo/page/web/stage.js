@@ -42,10 +42,8 @@ class Stage {
   makeButtons() {
     const { ranks } = this.replay.schedule;
     this.buttons.replaceChildren(...Array.from({ length: ranks }, (_, rank) => {
-      const button = document.createElement("button");
-      button.type = "button";
-      button.tabIndex = rank === 0 ? 0 : -1;
-      button.dataset.rank = `${rank}`;
+      const button = tableElement("button", "",
+        { type: "button", tabindex: rank === 0 ? 0 : -1, "data-rank": rank });
       const choose = () => this.onChoose(this, rank);
       button.addEventListener("pointerenter", choose);
       button.addEventListener("focus", choose);

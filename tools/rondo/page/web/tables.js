@@ -10,17 +10,6 @@ const tableElement = (name, text = "", attributes = {}) => {
 
 const mostColumns = 8;
 
-/** Messages by label, in the order of phases and rounds. */
-function roundsOf(replay) {
-  const rounds = new Map();
-  for (const message of replay.messages) {
-    const key = message.phase * 1e6 + message.round;
-    if (!rounds.has(key)) rounds.set(key, []);
-    rounds.get(key).push(message);
-  }
-  return [...rounds].sort((a, b) => a[0] - b[0]).map(([, messages]) => messages);
-}
-
 function sentLines(messages, schedule) {
   const told = messages.slice(0, 3).map((message) =>
     `${cargoText(message, schedule)} → ${receiverText(message, schedule)}`);
@@ -62,9 +51,8 @@ function roundTable(replay) {
     : ["messages", ...(schedule.hosts ? ["between hosts"] : []), "sent by all", "for example"];
   for (const title of ["round", ...titles]) head.append(tableElement("th", title, { scope: "col" }));
   const body = tableElement("tbody");
-  for (const messages of roundsOf(replay)) {
+  for (const { label, messages } of replay.rounds) {
     const row = wide ? wideRow(messages, schedule) : narrowRow(messages, schedule);
-    const label = labelText(schedule, messages[0].phase, messages[0].round);
     row.prepend(tableElement("th", label, { scope: "row" }));
     body.append(row);
   }
