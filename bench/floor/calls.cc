@@ -1,6 +1,9 @@
 #include "bench/floor/calls.h"
 
+#include <array>
+#include <cstring>
 #include <stdexcept>
+#include <string>
 #include <utility>
 
 #include "bench/common/buffer.h"
@@ -8,6 +11,7 @@
 #include "bench/floor/flags.h"
 #include "bench/floor/join.h"
 #include "bench/floor/one_shot.h"
+#include "kernels/cpu/reduce.h"
 #include "rondo/memory.h"
 
 namespace rondo::bench {
@@ -17,6 +21,18 @@ namespace {
 constexpr std::size_t least_copied = std::size_t{64} << 10;
 /// A shorter vector is not written anew before each call: reading the clock would be much of the time.
 constexpr std::size_t least_refreshed = std::size_t{8} << 10;
+
+/// Each member reads and writes so many bytes, through the caches or past them.
+Trial copy_trial(std::string name, std::size_t bytes, bool streaming) {
+  const auto from = std::make_shared<Buffer>(bytes);
+  const auto to = std::make_shared<Buffer>(bytes);
+  return repeated(std::move(name), [=] {
+    if (streaming)
+      rondo::copy(std::array<void*, 1>{to->data()}, from->data(), bytes, true);
+    else
+      std::memcpy(to->data(), from->data(), bytes);
+  });
+}
 
 struct Vectors {
   float* input;
@@ -56,93 +72,66 @@ Trial rondo_trial(const Member& member, std::string name, const Vectors& vectors
 
 }  // namespace
 
-FloorMemory::FloorMemory(int members)
-    : flags(Flags::bytes_for(members)), meeting(meeting_bytes), sockets(members) {}
+FloorMemory::FloorMemory(int members) : flags(Flags::bytes_for(members)), meeting(meeting_bytes) {}
 
-struct FloorCalls::Rondo {
-  Rondo(Member& member, FloorMemory& shared, std::size_t largest)
+struct FloorCalls::Parts {
+  Parts(Member& member, FloorMemory& shared, std::size_t largest)
       : flags(member, shared.flags),
         input(largest),
         output(largest),
         window_input(allocate(largest)),
         window_output(allocate(largest)),
-        shm(join(member, {.transport = "shm"})),
-        shm_windows(shm.dup()),
-        tcp(join(member, {.transport = "tcp"})) {}
-
-  Vectors heap(std::size_t bytes) {
-    return {reinterpret_cast<float*>(input.data()), reinterpret_cast<float*>(output.data()),
-            bytes / sizeof(float)};
-  }
-  Vectors windows(std::size_t bytes) {
-    return {static_cast<float*>(window_input.data()), static_cast<float*>(window_output.data()),
-            bytes / sizeof(float)};
-  }
+        heap(join(member, {.transport = "shm"})),
+        windows(heap.dup()),
+        wire(member, shared.meeting, "shm", {.communicator = 1}),
+        by_hand(wire),
+        executor(join(member, {.transport = "shm", .algorithm = "all_reduce:one_shot"})) {}
 
   Flags flags;
   Buffer input;
   Buffer output;
   Memory window_input;
   Memory window_output;
-  Communicator shm;
+  Communicator heap;
   /// A communicator learns from its own calls which path is faster. So each kind of memory has its
   /// own.
-  Communicator shm_windows;
-  Communicator tcp;
-};
-
-/// The same algorithm by hand on a wire, and by the executor; each has channels of its own, alike.
-struct FloorCalls::Priced {
-  Priced(Member& member, FloorMemory& shared, const std::string& over, std::uint64_t number)
-      : transport(over),
-        wire(member, shared.meeting, over, {.communicator = number}),
-        by_hand(wire),
-        world(join(member, {.transport = over, .algorithm = "all_reduce:one_shot"})) {}
-
-  std::string transport;
+  Communicator windows;
   Wire wire;
   OneShot by_hand;
-  Communicator world;
+  Communicator executor;  ///< it has channels of its own, like the wire's
 };
 
 FloorCalls::FloorCalls(Member& member, FloorMemory& shared, std::size_t largest)
-    : member_(member), shared_(shared), rondo_(std::make_unique<Rondo>(member, shared, largest)) {
-  for (const char* transport : priced_transports)
-    priced_.push_back(std::make_unique<Priced>(member, shared, transport, priced_.size() + 1));
-}
+    : member_(member), parts_(std::make_unique<Parts>(member, shared, largest)) {}
 
 FloorCalls::~FloorCalls() = default;
 
 std::vector<Trial> FloorCalls::trials(std::size_t bytes) {
-  const Vectors heap = rondo_->heap(bytes);
-  std::vector<Trial> all{
-      repeated(timed::flags, [this] { rondo_->flags.meet(); }),
-      shared_.sockets.trial(timed::sockets, member_, bytes),
-      rondo_trial(member_, timed::heap, heap, rondo_->shm),
-      rondo_trial(member_, timed::windows, rondo_->windows(bytes), rondo_->shm_windows),
-      rondo_trial(member_, timed::tcp, heap, rondo_->tcp)};
+  Parts& parts = *parts_;
+  const std::size_t count = bytes / sizeof(float);
+  const Vectors heap{reinterpret_cast<float*>(parts.input.data()),
+                     reinterpret_cast<float*>(parts.output.data()), count};
+  const Vectors windows{static_cast<float*>(parts.window_input.data()),
+                        static_cast<float*>(parts.window_output.data()), count};
+  std::vector<Trial> all{repeated(timed::flags, [&parts] { parts.flags.meet(); }),
+                         rondo_trial(member_, timed::heap, heap, parts.heap),
+                         rondo_trial(member_, timed::windows, windows, parts.windows)};
   if (bytes >= least_copied) {
     all.push_back(copy_trial(timed::copy, bytes, false));
     all.push_back(copy_trial(timed::copy_streaming, bytes, true));
   }
-  for (const auto& priced : priced_) {
-    if (bytes > priced->wire.slot_bytes()) continue;
-    all.push_back(all_reduce_trial(
-        member_, timed::by_hand(priced->transport), heap,
-        [=, own = priced.get()] { own->by_hand.run(heap.input, heap.output, heap.count); }));
-    all.push_back(rondo_trial(member_, timed::by_executor(priced->transport), heap, priced->world));
-  }
+  if (bytes > parts.wire.slot_bytes()) return all;
+  all.push_back(all_reduce_trial(member_, timed::by_hand, heap, [&parts, heap] {
+    parts.by_hand.run(heap.input, heap.output, heap.count);
+  }));
+  all.push_back(rondo_trial(member_, timed::by_executor, heap, parts.executor));
   return all;
 }
 
 void FloorCalls::finish() {
-  for (const auto& priced : priced_) {
-    priced->wire.drain();
-    priced->world.finalize();
-  }
-  rondo_->shm_windows.finalize();
-  rondo_->shm.finalize();
-  rondo_->tcp.finalize();
+  parts_->wire.drain();
+  for (Communicator* world : {&parts_->executor, &parts_->windows, &parts_->heap})
+    world->finalize();
   member_.meet();  // no member's channels go while another one uses them
 }
 

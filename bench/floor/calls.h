@@ -2,10 +2,8 @@
 #pragma once
 
 #include <memory>
-#include <string>
 #include <vector>
 
-#include "bench/floor/limits.h"
 #include "bench/floor/team.h"
 #include "bench/floor/trial.h"
 
@@ -16,20 +14,12 @@ namespace timed {
 inline constexpr const char* flags = "flag exchange";
 inline constexpr const char* copy = "copy, all cores";
 inline constexpr const char* copy_streaming = "copy, all cores, streaming";
-inline constexpr const char* sockets = "plain sockets";
-inline constexpr const char* heap = "rondo, shm";
-inline constexpr const char* windows = "rondo, shm, allocate()";
-inline constexpr const char* tcp = "rondo, tcp";
-inline std::string by_hand(const std::string& transport) {
-  return "one_shot by hand, " + transport;
-}
-inline std::string by_executor(const std::string& transport) {
-  return "one_shot by the executor, " + transport;
-}
+inline constexpr const char* heap = "rondo";
+inline constexpr const char* windows = "rondo, allocate()";
+/// The same algorithm on the same frames of shared memory.
+inline constexpr const char* by_hand = "one_shot by hand";
+inline constexpr const char* by_executor = "one_shot by the executor";
 }  // namespace timed
-
-/// Transports over which the executor is held against an algorithm by hand.
-inline constexpr const char* priced_transports[] = {"shm", "tcp"};
 
 /// What the members share. It is made before they are forked.
 struct FloorMemory {
@@ -37,7 +27,6 @@ struct FloorMemory {
 
   SharedMemory flags;
   SharedMemory meeting;
-  SocketRing sockets;
 };
 
 /// One member's calls. Making it, and all that it does, is collective.
@@ -52,12 +41,9 @@ class FloorCalls {
   void finish();
 
  private:
-  struct Rondo;
-  struct Priced;
+  struct Parts;
   Member& member_;
-  FloorMemory& shared_;
-  std::unique_ptr<Rondo> rondo_;
-  std::vector<std::unique_ptr<Priced>> priced_{};
+  std::unique_ptr<Parts> parts_;
 };
 
 }  // namespace rondo::bench

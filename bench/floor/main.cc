@@ -1,4 +1,5 @@
-// rondo_floor: the least time that this machine allows an all-reduce, and how near rondo comes to it.
+// rondo_floor: the least time that this machine allows an all-reduce in shared memory, and how near
+// rondo comes to it.
 //
 //   rondo_floor -n 2 -s 8,64M
 #include <algorithm>

@@ -35,9 +35,10 @@ Command<FloorOptions> parse_floor_options(int argc, const char* const* argv) {
   options.ranks = std::max(2, allowed_cores());
   options.sizes = parse_sizes(default_sizes);
   CLI::App app(
-      "Measures the least time that this machine allows an all-reduce, and how near rondo comes "
-      "to\n"
-      "it; and what interpreting a schedule costs against the same algorithm written by hand.",
+      "Measures the least time that this machine allows an all-reduce in shared memory, and how\n"
+      "near rondo comes to it; and what interpreting a schedule costs against the same algorithm "
+      "by\n"
+      "hand.",
       "rondo_floor");
   app.add_option("-n,--ranks", options.ranks, "processes, one to a core [as many as cores]")
       ->check(CLI::Range(2, most_members));

@@ -36,16 +36,12 @@ std::optional<Row> memory_bound(const Timed& timed) {
   return both;
 }
 
-std::optional<double> wanted_of(const std::string& name, std::size_t bytes) {
-  if (name == timed::tcp) return bytes == large ? std::optional(0.85) : std::nullopt;
-  if (bytes == small) return 1 / 1.3;
-  return bytes == large && name == timed::windows ? std::optional(0.75) : std::nullopt;
-}
-
 /// The executor may take a quarter longer than the algorithm by hand, and a tenth where data counts.
-std::optional<double> wanted_of_executor(std::size_t bytes) {
-  if (bytes >= medium) return 1 / 1.10;
-  return bytes <= small ? std::optional(1 / 1.25) : std::nullopt;
+std::optional<double> wanted_of(const std::string& name, std::size_t bytes) {
+  const bool executor = name == timed::by_executor;
+  if (bytes == small) return executor ? 1 / 1.25 : 1 / 1.3;
+  if (executor && bytes >= medium) return 1 / 1.10;
+  return bytes == large && name == timed::windows ? std::optional(0.75) : std::nullopt;
 }
 
 template <class... Values>
@@ -86,18 +82,15 @@ std::string compared_text(const Timed& timed) {
 
 std::vector<Comparison> compare(const Timed& timed) {
   std::vector<Comparison> all;
-  const auto add = [&](const std::string& name, const Row* bound, std::optional<double> wanted) {
+  const auto add = [&](const char* name, const Row* bound) {
     const Row* const row = find(timed, name);
-    if (row != nullptr && bound != nullptr)
-      all.push_back({name, bound->name, ratio_spread(bound->seconds, row->seconds), wanted});
+    if (row == nullptr || bound == nullptr) return;
+    all.push_back({name, bound->name, ratio_spread(bound->seconds, row->seconds),
+                   wanted_of(name, timed.bytes)});
   };
   const std::optional<Row> memory = memory_bound(timed);
-  for (const char* name : {timed::heap, timed::windows})
-    add(name, memory ? &*memory : nullptr, wanted_of(name, timed.bytes));
-  add(timed::tcp, find(timed, timed::sockets), wanted_of(timed::tcp, timed.bytes));
-  for (const char* transport : priced_transports)
-    add(timed::by_executor(transport), find(timed, timed::by_hand(transport)),
-        wanted_of_executor(timed.bytes));
+  for (const char* name : {timed::heap, timed::windows}) add(name, memory ? &*memory : nullptr);
+  add(timed::by_executor, find(timed, timed::by_hand));
   return all;
 }
 

@@ -29,9 +29,9 @@ struct Comparison {
   std::optional<double> wanted{};  ///< least share, where there is a goal for this size
   bool reached() const { return !wanted || share.median >= *wanted; }
 };
-/// In shared memory the bound is one exchange of flags, and reading and writing the vector on all
-/// cores where it is long. While vectors fit the caches, it is far below what any call can reach: the
-/// copies stay in the caches of their cores. Over tcp it is plain sockets that carry the same bytes.
+/// The machine's bound is one exchange of flags, and reading and writing the vector on all cores where
+/// it is long. While vectors fit the caches, it is far below what any call can reach: the copies stay
+/// in the caches of their cores.
 std::vector<Comparison> compare(const Timed& timed);
 
 /// Whole lines.
