@@ -94,10 +94,10 @@ std::vector<Comparison> compare(const Timed& timed) {
   return all;
 }
 
-std::string floor_text(const FloorOptions& options, const std::vector<Timed>& all) {
+std::string floor_text(int ranks, int rounds, const std::vector<Timed>& all) {
   std::string text =
       line("# rondo_floor, rondo %s: %d processes, one to a core; medians, quartiles of %d rounds",
-           version(), options.ranks, options.rounds) +
+           version(), ranks, rounds) +
       line("#%9s  %-40s %12s %12s..%s", "size", "timed", "us", "us", "us");
   for (const Timed& timed : all) text += measured_text(timed);
   text += "#\n# speed in per cent of the bound, in the same rounds:\n";

@@ -6,7 +6,6 @@
 #include <string>
 #include <vector>
 
-#include "bench/floor/options.h"
 #include "bench/floor/trial.h"
 
 namespace rondo::bench {
@@ -35,6 +34,6 @@ struct Comparison {
 std::vector<Comparison> compare(const Timed& timed);
 
 /// Whole lines.
-std::string floor_text(const FloorOptions& options, const std::vector<Timed>& all);
+std::string floor_text(int ranks, int rounds, const std::vector<Timed>& all);
 
 }  // namespace rondo::bench
