@@ -1,26 +1,31 @@
-// A line on the terminal that names the current measurement. It is erased before other output.
+// Says on a terminal what a program is busy with. The line goes before other output, and at the end.
 #pragma once
 
-#include <cstddef>
-#include <string_view>
+#include <unistd.h>
+
+#include <cstdio>
+#include <string>
 
 namespace rondo::bench {
 
-/// Silent unless `wanted` and standard error is a terminal.
+/// Silent where standard error is no terminal.
 class Progress {
  public:
-  explicit Progress(bool wanted);
+  Progress() : terminal_(::isatty(STDERR_FILENO) == 1) {}
   ~Progress() { erase(); }
   Progress(const Progress&) = delete;
   Progress& operator=(const Progress&) = delete;
 
-  /// "measuring 16 MB (5 of 9) ..."
-  void show(std::size_t bytes, std::size_t step, std::size_t steps);
-  void erase();
+  /// "measuring 16 MB ..."
+  void say(const std::string& what) const {
+    if (terminal_) std::fprintf(stderr, "\r\033[K%s ...", what.c_str());
+  }
+  void erase() const {
+    if (terminal_) std::fputs("\r\033[K", stderr);
+  }
 
  private:
-  bool enabled_;
-  bool shown_ = false;
+  bool terminal_;
 };
 
 }  // namespace rondo::bench

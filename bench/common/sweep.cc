@@ -15,6 +15,7 @@
 #include "bench/common/measure.h"
 #include "bench/common/names.h"
 #include "bench/common/progress.h"
+#include "bench/common/size.h"
 #include "bench/common/table.h"
 
 namespace rondo::bench {
@@ -39,7 +40,7 @@ class Output {
  public:
   Output(const Program& program, const Options& options, std::span<const std::string> arguments,
          std::span<const Device> devices)
-      : program_(program), options_(options), progress_(true) {
+      : program_(program), options_(options) {
     if (!options.output_file.empty()) {
       path_ = claim_file(options.output_file);
       json_.emplace(options, version(), arguments, relevant_environment(), time_of_day());
@@ -50,7 +51,8 @@ class Output {
   }
 
   void starts(std::size_t bytes, std::size_t step, std::size_t steps) {
-    progress_.show(bytes, step, steps);
+    progress_.say("measuring " + format_size(bytes) + " (" + std::to_string(step) + " of " +
+                  std::to_string(steps) + ")");
   }
 
   void row(Row row) {
@@ -83,7 +85,7 @@ class Output {
 
   const Program& program_;
   const Options& options_;
-  Progress progress_;
+  Progress progress_{};
   std::string path_{};
   std::optional<JsonReport> json_{};
 };

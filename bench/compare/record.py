@@ -94,8 +94,12 @@ def title(one):
             f"{one['date'][:10]}; {one['command']}")
 
 
-def titles(whole):
-    return "\n".join(title(one) for one in whole["runs"])
+def conclude(whole, missed, bars):
+    """Says which runs these were, and how many goals they reached. The exit status."""
+    print("", *map(title, whole["runs"]), sep="\n")
+    if bars:
+        print(f"{bars - missed} of {bars} goals reached")
+    return 1 if missed else 0
 
 
 def file_name(what, one):

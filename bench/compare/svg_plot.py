@@ -6,6 +6,8 @@ on light and on dark pages.
 import html
 import math
 
+from tables import size_text
+
 WIDTH, PANEL_HEIGHT = 800, 360
 LEFT, RIGHT, TOP, BOTTOM = 58, 104, 34, 46  # of a panel, around its curves
 FOOT = 18
@@ -22,13 +24,6 @@ def text(x, y, words, size=13, anchor="start", colour=INK, more=""):
 
 def line(x1, y1, x2, y2, colour=GRID):
     return f'<path d="M{x1:.0f} {y1:.0f}L{x2:.0f} {y2:.0f}" stroke="{colour}"/>'
-
-
-def size_name(size):
-    for unit, power in (("GB", 30), ("MB", 20), ("KB", 10)):
-        if size >= 1 << power:
-            return f"{size >> power} {unit}"
-    return f"{size} B"
 
 
 def size_ticks(low, high):
@@ -84,7 +79,7 @@ class Panel:
         for size in size_ticks(self.first, self.last):
             x = self.x_of(size)
             yield line(x, self.top, x, self.bottom)
-            yield text(x, self.bottom + 17, size_name(size), 12, "middle")
+            yield text(x, self.bottom + 17, size_text(size), 12, "middle")
         yield text((self.left + self.right) / 2, self.bottom + 36, "size of the vector", 12, "middle")
 
     def strokes(self):

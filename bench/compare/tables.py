@@ -6,7 +6,7 @@ COLUMNS = {"shm": ["rondo", "allocate", "openmpi", "mpich"],
 
 
 def size_text(size):
-    for unit, width in (("MB", 1 << 20), ("KB", 1 << 10)):
+    for unit, width in (("GB", 1 << 30), ("MB", 1 << 20), ("KB", 1 << 10)):
         if size >= width and size % width == 0:
             return f"{size // width} {unit}"
     return f"{size} B"

@@ -305,7 +305,7 @@ class Plots(unittest.TestCase):
         self.assertEqual(svg_plot.spread([10, 95, 99], 15, 0, 100), [10, 85, 100])
 
     def test_ticks_are_few(self):
-        self.assertEqual([svg_plot.size_name(size) for size in svg_plot.size_ticks(8, 256 * MB)],
+        self.assertEqual([tables.size_text(size) for size in svg_plot.size_ticks(8, 256 * MB)],
                          ["8 B", "256 B", "8 KB", "256 KB", "8 MB", "256 MB"])
         self.assertEqual(svg_plot.size_ticks(8, 8), [8])
 

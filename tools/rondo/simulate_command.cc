@@ -2,6 +2,7 @@
 #include <cstdio>
 #include <memory>
 
+#include "bench/common/progress.h"
 #include "core/schedule/collective.h"
 #include "core/schedule/simulate.h"
 #include "tools/rondo/arguments.h"
@@ -10,7 +11,6 @@
 #include "tools/rondo/format.h"
 #include "tools/rondo/option_checks.h"
 #include "tools/rondo/predict.h"
-#include "tools/rondo/progress.h"
 #include "tools/rondo/topology/options.h"
 
 namespace rondo::tool {
@@ -56,7 +56,7 @@ Simulation simulated(const Schedule& schedule, double bytes, Costs costs, const 
 
 std::vector<Prediction> predicted(const SimulateInput& arguments, Collective collective,
                                   const Topology& topology, double bytes, const Costs& costs) {
-  const Progress progress;
+  const bench::Progress progress;
   std::vector<Composition> rows = compositions_by_name(collective, arguments.algorithm, topology);
   if (!arguments.file.empty()) {
     const Script script = read_script(arguments.file);
@@ -67,12 +67,13 @@ std::vector<Prediction> predicted(const SimulateInput& arguments, Collective col
              "a file for " + arguments.collective + " and these ranks");
     rows.push_back({.written = script});
   }
-  return predict(
-      rows, topology, arguments.root, bytes,
-      most_simulated_steps / (arguments.loop ? loop_steps : 1), [&](const Schedule& schedule) {
-        progress.say("simulating %s with %d ranks", schedule.algorithm.c_str(), schedule.ranks);
-        return simulated(schedule, bytes, costs, topology, arguments);
-      });
+  return predict(rows, topology, arguments.root, bytes,
+                 most_simulated_steps / (arguments.loop ? loop_steps : 1),
+                 [&](const Schedule& schedule) {
+                   progress.say("simulating " + schedule.algorithm + " with " +
+                                std::to_string(schedule.ranks) + " ranks");
+                   return simulated(schedule, bytes, costs, topology, arguments);
+                 });
 }
 
 void simulate_on(const SimulateInput& arguments, Collective collective, const Topology& topology,

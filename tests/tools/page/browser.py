@@ -56,5 +56,17 @@ class Page(unittest.TestCase):
         browser.get(address)
         self.assertEqual(run("return document.documentElement.dataset.ready"), "true")
 
+    def resize(self, width, height):
+        """The window, until the test ends."""
+        size = browser.get_window_size()
+        self.addCleanup(browser.set_window_size, size["width"], size["height"])
+        browser.set_window_size(width, height)
+
+    def emulate(self, media="", **features):
+        """Another medium or a reader's wishes, prefers_reduced_motion="reduce", until the test ends."""
+        wishes = [{"name": name.replace("_", "-"), "value": value} for name, value in features.items()]
+        self.addCleanup(browser.execute_cdp_cmd, "Emulation.setEmulatedMedia", {"media": "", "features": []})
+        browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": media, "features": wishes})
+
     def tearDown(self):
         self.assertEqual(browser.get_log("browser"), [])

@@ -85,9 +85,7 @@ class Following(Page):
 class Chips(Page):
     def test_chips_cover_nothing_at_8_ranks(self):
         for hosts, width in ((["-n", 8], 1280), (["-n", 8], 500), (["--hosts", "2x4"], 1280)):
-            size = browser.get_window_size()
-            self.addCleanup(browser.set_window_size, size["width"], size["height"])
-            browser.set_window_size(width, 1400)
+            self.resize(width, 1400)
             self.open(write_page("chips", "all_reduce", "-a", "ring", *hosts))
             for index in range(min(9, run("return app.schedules.length"))):
                 for shown, numbers in (([index], False), ([index], True), ([index, 0], False)):

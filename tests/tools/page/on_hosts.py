@@ -70,11 +70,9 @@ class OnHosts(Page):
         self.assertEqual(run("return app.schedules[0].hosts[1].name"), "host 1 (node <1>)")
 
     def test_ranks_stand_in_their_hosts_on_small_and_shared_screens(self):
-        size = browser.get_window_size()
-        self.addCleanup(browser.set_window_size, size["width"], size["height"])
-        browser.set_window_size(500, 900)
+        self.resize(500, 900)
         self.check("narrow", *LEADERS, "--hosts", "2x4")
-        browser.set_window_size(1280, 900)
+        self.resize(1280, 900)
         self.check("shared", *LEADERS, "--hosts", "3+5", "--compare", "hierarchical(chain,chain)")
         self.assertEqual(run("return app.shown.map((index) => app.schedules[index].algorithm)"),
                          ["hierarchical(one_shot,ring)", "hierarchical(chain,chain)"])

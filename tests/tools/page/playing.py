@@ -64,9 +64,7 @@ class Playing(Page):
         self.assertAlmostEqual(run("return app.player.time / app.player.end"), 0.5, delta=0.06)
 
     def test_without_motion_steps_jump(self):
-        media = {"features": [{"name": "prefers-reduced-motion", "value": "reduce"}]}
-        browser.execute_cdp_cmd("Emulation.setEmulatedMedia", media)
-        self.addCleanup(browser.execute_cdp_cmd, "Emulation.setEmulatedMedia", {"features": []})
+        self.emulate(prefers_reduced_motion="reduce")
         self.open(write_page("still", "all_reduce", "-a", "ring", "-n", 4))
         self.assertEqual(run("app.player.forward(); return [app.player.playing, app.player.time]"),
                          [False, run("return app.player.stops[0]")])

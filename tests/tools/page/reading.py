@@ -60,12 +60,9 @@ class WithoutAMouse(Page):
         element("theme").click()
         self.assertNotEqual(run(colour), light)
         self.assertEqual(element("theme").get_attribute("aria-pressed"), "true")
-        media = {"features": [{"name": "prefers-color-scheme", "value": "dark"}]}
         element("theme").click()
         self.assertEqual(run(colour), light)
-        browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": "print", **media})
-        self.addCleanup(browser.execute_cdp_cmd, "Emulation.setEmulatedMedia",
-                        {"media": "", "features": []})
+        self.emulate("print", prefers_color_scheme="dark")
         run("window.dispatchEvent(new Event('beforeprint'))")
         self.assertFalse(element("play").is_displayed())
         rows = browser.find_elements(By.CSS_SELECTOR, ".rounds tbody tr")
@@ -79,8 +76,7 @@ class WithoutAMouse(Page):
         self.open((folder / "paper" / "zero.html").as_uri())
         notes = browser.find_element(By.CSS_SELECTOR, ".notes")
         self.assertFalse(notes.is_displayed())
-        browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": "print"})
-        self.addCleanup(browser.execute_cdp_cmd, "Emulation.setEmulatedMedia", {"media": ""})
+        self.emulate("print")
         self.assertTrue(notes.is_displayed())
         self.assertTrue(all(each.is_displayed() for each in browser.find_elements(By.CSS_SELECTOR, ".scene")))
         self.assertFalse(element("play").is_displayed())

@@ -66,9 +66,7 @@ class Telling(Page):
 
     def open_lesson(self, name, motion=False):
         if not motion:
-            media = {"features": [{"name": "prefers-reduced-motion", "value": "reduce"}]}
-            browser.execute_cdp_cmd("Emulation.setEmulatedMedia", media)
-            self.addCleanup(browser.execute_cdp_cmd, "Emulation.setEmulatedMedia", {"features": []})
+            self.emulate(prefers_reduced_motion="reduce")
         self.open((self.site / f"{name}.html").as_uri())
 
     def show(self, number):
@@ -151,14 +149,12 @@ class Telling(Page):
             self.assertEqual(told, held)
 
     def test_panels_of_a_still_scene_are_in_view(self):
-        size = browser.get_window_size()
-        self.addCleanup(browser.set_window_size, size["width"], size["height"])
         visible = """
           const panels = [...document.querySelectorAll('[data-panel]:not(.away)')];
           const panel = panels.find((each) => !each.closest('.bar')).getBoundingClientRect();
           return [panel.top + Math.min(80, panel.height) <= innerHeight, panel.bottom > 0];"""
         for width, height in ((1366, 768), (420, 800)):
-            browser.set_window_size(width, height)
+            self.resize(width, height)
             for name, number in (("one_rank", 4), ("reduce_scatter", 2), ("reduce_scatter", 7),
                                  ("crossover", 5), ("write_your_own", 6)):
                 self.open_lesson(name)

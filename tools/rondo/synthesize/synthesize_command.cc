@@ -6,6 +6,7 @@
 #include <cstdio>
 #include <memory>
 
+#include "bench/common/progress.h"
 #include "core/schedule/script.h"
 #include "core/schedule/verify.h"
 #include "rondo/error.h"
@@ -14,7 +15,6 @@
 #include "tools/rondo/option_checks.h"
 #include "tools/rondo/page/page.h"
 #include "tools/rondo/predict.h"
-#include "tools/rondo/progress.h"
 #include "tools/rondo/synthesize/bound.h"
 #include "tools/rondo/synthesize/search.h"
 #include "tools/rondo/synthesize/text.h"
@@ -78,11 +78,11 @@ Task task_of(const SynthesizeInput& input) {
 }
 
 /// One for each root, all cut into as many pieces.
-std::vector<Synthesized> search(const Task& task, const Progress& progress) {
+std::vector<Synthesized> search(const Task& task, const bench::Progress& progress) {
   std::vector<Synthesized> all;
   const std::size_t roots = task.roots.size();
   for (const int root : task.roots) {
-    progress.say("looking for a schedule, root %d of %zu", root, roots);
+    progress.say(format("looking for a schedule, root %d of %zu", root, roots));
     all.push_back(synthesize({.collective = task.collective,
                               .root = root,
                               .bytes = task.bytes,
@@ -207,7 +207,7 @@ void run(const SynthesizeInput& input) {
   std::vector<Schedule> by_root;
   Result result;
   {
-    const Progress progress;
+    const bench::Progress progress;
     for (const Synthesized& each : search(task, progress)) {
       by_root.push_back(each.schedule);
       result.tried += each.tried;
