@@ -108,7 +108,16 @@ bool DeviceCalls::serves(const stream::Request& request) const {
   if (call.collective == Collective::barrier || call.count == 0) return false;
   const StagingHeap& heap = watcher_->heap();
   if (info(call.collective).reduces && !heap.reduces()) return false;
-  return stream::is_on_devices(request, heap.rank(), heap.ranks());
+  if (!stream::is_on_devices(request, heap.rank(), heap.ranks())) return false;
+  if (allows_default(request)) return true;
+  resident::Executor* const executor = watcher_->executor();
+  return executor != nullptr && executor->serves(call);
+}
+
+bool DeviceCalls::allows_default(const stream::Request& request) const {
+  const detail::CommunicatorState& state = watcher_->state();
+  return resident::allows_default(request.call, request.counts, state.topology(),
+                                  state.algorithms());
 }
 
 void DeviceCalls::pass_over(const stream::Request& request) {
@@ -139,8 +148,9 @@ void DeviceCalls::begin(const stream::Request& request) {
   current_.begin(request.stream);
   resident::Executor* const executor = watcher_->executor();
   const bool could_wait = executor != nullptr && executor->serves(request.call);
-  const bool small = could_wait && index_space_bytes(request.call, heap.ranks()) <=
-                                       executor->most_bytes_in_windows();
+  const bool small = could_wait && (index_space_bytes(request.call, heap.ranks()) <=
+                                        executor->most_bytes_in_windows() ||
+                                    !allows_default(request));
   const WindowPlaces places =
       small ? WindowPlaces{} : places_of(request, windows_, heap.rank(), heap.ranks());
   const bool waits = could_wait && places == WindowPlaces{};

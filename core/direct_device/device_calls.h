@@ -48,7 +48,9 @@ class DeviceCalls {
 
   /// Is a call made between devices? Yes for a collective of at least one element, and for a
   /// message, if this rank's buffers are all device memory. Where this rank has no elements, it is
-  /// enough that its buffers are not host memory. All else is the same on every rank.
+  /// enough that its buffers are not host memory. All else is the same on every rank. No for an
+  /// algorithm that the user names and no kernel can follow. Throws Error{configuration} where what is
+  /// named leaves none.
   bool serves(const stream::Request& request) const;
   /// A collective that takes another path. It keeps its place in the order of calls. Throws the
   /// failure of an earlier call, or the reason why this one fails the communicator.
@@ -119,6 +121,7 @@ class DeviceCalls {
     bool graphs = false;  ///< a graph may read them
   };
   Readers find_readers() const;
+  bool allows_default(const stream::Request& request) const;
   Buffers find_buffers(const WindowPlaces& places, std::uint64_t number) const;
   void claim_windows(std::uint64_t number, std::optional<int> only = {}) const;
   void announce(const std::vector<stream::Request>& messages, const std::vector<bool>& served);

@@ -3,7 +3,11 @@
 #include <algorithm>
 #include <cstdint>
 #include <set>
+#include <string>
 #include <utility>
+
+#include "core/base/log.h"
+#include "core/resident/form.h"
 
 namespace rondo::dispatch {
 namespace {
@@ -17,6 +21,18 @@ std::set<const RankCalls*> ranks_through_host(AskedSpan group) {
     if (needs_stream_order(*asked)) ranks.insert(asked->calls);
   }
   return ranks;
+}
+
+/// One rank says once what a name costs.
+void warn_of_name(const Asked& asked) {
+  const bool has_faster =
+      asked.calls->between_devices() != nullptr || asked.calls->hierarchy() != nullptr;
+  const int rank = asked.calls->state()->rank();
+  if (rank != 0 || !has_faster || !is_named(asked) || asked.calls->was_warned()) return;
+  log(LogLevel::warn, rank,
+      std::string(name(asked.request.call.collective)) +
+          " goes through the host's memory: GPUs cannot follow the algorithm here that "
+          "RONDO_ALGORITHM, NCCL_ALGO or a schedule of yours asks for; others are faster");
 }
 
 /// What a group asks of one rank's calls through the host.
@@ -70,6 +86,7 @@ AskedList put_through_host(AskedSpan group, const std::set<const RankCalls*>& ra
   for (const Asked* const asked : group) {
     const auto found = find(asked);
     if (found != all.end()) {
+      warn_of_name(*asked);
       found->requests.push_back(asked->request);
     } else {
       others.push_back(asked);
@@ -111,6 +128,14 @@ bool needs_stream_order(const Asked& asked) {
   return request.scalar != nullptr && cuda::is_device_memory(request.scalar);
 }
 
+bool is_named(const Asked& asked) {
+  const stream::Request& request = asked.request;
+  const State& state = asked.calls->state();
+  if (is_message(request) || request.call.count == 0 || state == nullptr) return false;
+  return !resident::allows_default(request.call, request.counts, state->topology(),
+                                   state->algorithms());
+}
+
 bool put_alone(const Asked& asked) {
   const Asked* const alone[] = {&asked};
   if (meet(alone)) return true;
@@ -127,6 +152,7 @@ bool put_alone(const Asked& asked) {
     if (done) return true;
   }
   if (!needs_stream_order(asked)) return false;
+  warn_of_name(asked);
   asked.calls->through_host(asked.request.stream)->enqueue({asked.request});
   return true;
 }

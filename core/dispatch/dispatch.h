@@ -31,6 +31,9 @@ struct Parted {
 };
 Parted part(AskedSpan group);
 
+/// Whether the user names an algorithm, or has a schedule, that paths without programs do not follow.
+bool is_named(const Asked& asked);
+
 /// Puts calls that need it into their streams through the host. Returns the others.
 AskedList put_through_host(AskedSpan group, FirstFailure& failure);
 

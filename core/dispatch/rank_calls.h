@@ -60,6 +60,9 @@ class RankCalls : public std::enable_shared_from_this<RankCalls> {
   /// Its threads meet no others from here on. Idempotent.
   void leave_rendezvous();
 
+  /// True from the second time on.
+  bool was_warned() { return std::exchange(was_warned_, true); }
+
   /// Waits for all calls that were made. Throws cuda::CudaError.
   void finish();
   /// The same, and until the other ranks have read what this one shows. Throws Error{timeout}, too.
@@ -99,6 +102,7 @@ class RankCalls : public std::enable_shared_from_this<RankCalls> {
   std::unique_ptr<Hierarchy> hierarchy_;
   std::shared_ptr<stream::AllRanks> all_ranks_{};
   std::shared_ptr<Rendezvous> rendezvous_{};
+  bool was_warned_ = false;
 };
 
 }  // namespace rondo::dispatch

@@ -36,6 +36,7 @@ stream::AllRanks& all_ranks_of(const World& world) {
 struct Part {
   World world{};
   bool on_device = false;  ///< any buffer is
+  bool named = false;      ///< an algorithm is, of any call
   bool taken = false;
 };
 
@@ -53,10 +54,11 @@ Parts find_worlds(AskedSpan group) {
     Part& part = parts[asked->calls->state()->identity()];
     part.world.add(*asked);
     part.on_device = part.on_device || has_device_buffer(asked->request);
+    part.named = part.named || is_named(*asked);
   }
   std::erase_if(parts, [](const auto& each) {
     const Part& part = each.second;
-    if (!part.on_device || !part.world.is_whole()) return true;
+    if (!part.on_device || part.named || !part.world.is_whole()) return true;
     // Where such calls were made, they know best how they failed.
     return std::ranges::any_of(part.world.ranks, [](const RankCalls* calls) {
       return calls->all_ranks() == nullptr && calls->state()->failure();
@@ -70,8 +72,9 @@ bool is_of_its_thread(cuda::Stream stream) { return reinterpret_cast<std::uintpt
 
 bool may_be_brought(const Asked* asked) {
   const stream::Request& request = asked->request;
-  return !is_message(request) && has_device_buffer(request) && !is_of_its_thread(request.stream) &&
-         !is_captured(request.stream) && !asked->calls->state()->failure();
+  return !is_message(request) && has_device_buffer(request) && !is_named(*asked) &&
+         !is_of_its_thread(request.stream) && !is_captured(request.stream) &&
+         !asked->calls->state()->failure();
 }
 
 /// If so there is nobody to wait for: see put_together().

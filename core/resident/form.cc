@@ -99,6 +99,17 @@ std::string_view default_algorithm(Collective collective) {
   return "dissemination";
 }
 
+bool allows_default(const Call& call, Counts counts, const Topology& around,
+                    const AlgorithmSelection& selection) {
+  const auto allows = [&](std::string_view name) {
+    return selection.allows(call.collective, name);
+  };
+  const bool by_hand = call.collective == Collective::all_reduce && allows("one_shot");
+  if (!by_hand && !allows(default_algorithm(call.collective)) && !allows(direct_name)) return false;
+  if (selection.written().empty() || !rank_order_words(call).empty()) return true;
+  return !find_written(call.collective, size_of(call, counts, around.ranks), around, selection);
+}
+
 Choice choose(const Call& call, const Topology& around, const AlgorithmSelection& selection) {
   if (call.blocks != 0) return {};
   if (call.accumulate == DataType::float64 && call.type != DataType::float64) return {};

@@ -45,6 +45,12 @@ std::size_t scratch_bytes(const device::ArenaShape& shape);
 /// straight from where bytes are to where they are wanted, in one round (two_shot: two).
 std::string_view default_algorithm(Collective collective);
 
+/// Whether the default algorithms are what the user wants: nothing else is named for the call, and no
+/// schedule of the user's is for it. If not, a path that has no others (in place, copy engines) leaves
+/// the call to one that has.
+bool allows_default(const Call& call, Counts counts, const Topology& around,
+                    const AlgorithmSelection& selection);
+
 /// `call` is a collective of at least one element in a communicator of at least 2 ranks.
 ///
 ///   what a user wrote a schedule for                   a program
@@ -52,7 +58,8 @@ std::string_view default_algorithm(Collective collective);
 ///   other sizes and collectives                        a program
 ///   blocks that differ in size                         finite: a program is of equal ones
 ///   averages of integers by a forced algorithm         finite, unless it adds all contributions at
-///                                                      once, as they are divided then
+///                                                      once, as they are divided then. It is not
+///                                                      the default, so the host makes the call
 ///   float32 accumulated in float64                     finite, which alone has a kernel for that
 ///
 /// Default algorithms add contributions at once and in the order of ranks. Throws

@@ -109,6 +109,21 @@ TEST_CASE("RONDO_ALGORITHM holds on devices") {
   CHECK_THROWS_AS(choose(exact, 4, "ring"), Error);
 }
 
+TEST_CASE("paths without programs take calls for which nothing else is named") {
+  const auto allows = [](Collective collective, const char* names) {
+    const Topology around{.ranks = 4, .one_machine = true, .direct = true};
+    return allows_default(call(collective, MiB), {}, around,
+                          AlgorithmSelection(names, "the algorithm"));
+  };
+  for (const char* const names :
+       {"", "one_shot", "two_shot", "direct", "^ring", "ring,two_shot", "all_gather:ring"})
+    CHECK(allows(Collective::all_reduce, names));
+  for (const char* const names : {"ring", "^one_shot,two_shot,direct"})
+    CHECK_FALSE(allows(Collective::all_reduce, names));
+  CHECK_FALSE(allows(Collective::all_gather, "all_gather:ring"));
+  CHECK(allows(Collective::all_to_all, "all_to_all:linear"));
+}
+
 TEST_CASE("a schedule of the user's is a program on devices") {
   const AlgorithmSelection selection(
       "", "the algorithm",

@@ -179,7 +179,8 @@ TEST_CASE("between GPUs: by hand, by a program, or by copies") {
   Call average = all_reduce(16 << 20);
   average.type = average.accumulate = DataType::int32;
   average.op = ReduceOperator::avg;
-  has(on_devices(average, "ring"), "averages of integers");
+  has(on_devices(average, "ring"), "through the host's memory");
+  has(on_devices(average, "ring"), "integers are divided once");
   has(on_devices({.count = 1000, .collective = Collective::all_gather}),
       "packets that carry their flags");
   has(why::report_on_devices(all_reduce(64), {.ranks = 33, .one_machine = true}, {}),

@@ -34,13 +34,17 @@ std::string copies_text(const std::string& why) {
          item("why", why);
 }
 
+std::string by_host(const std::string& why) {
+  return item("path", "through the host's memory, as a call on host buffers") + item("why", why);
+}
+
 std::string by_program(const resident::Choice& choice, const Call& call, const Topology& around) {
   const device::ArenaShape shape = resident::arena_shape(around.ranks, resident::most_stripes);
   resident::Programs programs(0, around, shape);
   if (choice.composition.written && !programs.fits(choice.composition, call))
-    return copies_text(choice.composition.written.source() +
-                       " is too long for GPUs' kernels, or needs more lanes, depth or scratch than "
-                       "they have");
+    return by_host(choice.composition.written.source() +
+                   " is too long for GPUs' kernels, or needs more lanes, depth or scratch than "
+                   "they have");
   const resident::StoredProgram& program =
       programs.find(choice.composition, call.root, [](std::size_t, auto) {});
   const device::Sizes sizes = programs.sizes_of(program, call);
@@ -64,11 +68,15 @@ std::string by_program(const resident::Choice& choice, const Call& call, const T
                             (shifted ? "; one more in blocks that begin out of step" : ""));
 }
 
-std::string by_copies(const Call& call) {
-  const bool wide = call.accumulate != call.type;
-  return copies_text(wide ? "numbers are accumulated in " + std::string(name(call.accumulate))
-                          : "averages of integers are divided once, and this algorithm adds step "
-                            "by step");
+std::string without_program(const Call& call, const Topology& around,
+                            const AlgorithmSelection& selection) {
+  const std::string why =
+      call.accumulate != call.type
+          ? "numbers are accumulated in " + std::string(name(call.accumulate))
+          : "averages of integers are divided once, and this algorithm adds step by step";
+  return resident::allows_default(call, {}, around, selection)
+             ? copies_text(why)
+             : by_host("no kernel follows the algorithm that is asked for: " + why);
 }
 
 /// "2 x all_gather of 50000 x float32": equal calls that follow each other.
@@ -149,7 +157,7 @@ std::string report_on_devices(const Call& call, const Topology& where,
     case resident::Form::finite:
       break;
   }
-  return title + by_copies(call);
+  return title + without_program(call, around, selection);
 }
 
 }  // namespace rondo::tool::why
