@@ -65,10 +65,10 @@ def header(columns, with_floor, with_sockets):
     return names + ["busbw", "cpu/openmpi", "verdict"]
 
 
-def aligned(rows):
-    """The rows with all columns right-aligned, but for the last."""
+def aligned(rows, first=str.rjust, last=str.ljust):
+    """The rows with all columns right-aligned, but for the first and the last as these say."""
     widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
-    align = [*[str.rjust] * (len(widths) - 1), str.ljust]
+    align = [first, *[str.rjust] * (len(widths) - 2), last]
     for row in rows:
         yield "  ".join(put(cell, width) for put, cell, width in zip(align, row, widths)).rstrip()
 

@@ -158,6 +158,14 @@ class Survive(Trainings):
                 for (_, loss), (_, alone) in zip(losses, expected):
                     self.assertLess(abs(loss - alone), 1e-5 * alone)
 
+    def test_a_study_has_a_row_of_each_run(self):
+        done = finish(sys.executable, ROOT / "tools/trainer/study", "--bin", BUILT, "--ranks", "1,2",
+                      "--strategies", "zero1", "--output", self.folder / "study", "--", *QUICK[:-2])
+        self.assertEqual(done.status, 0, done)
+        written = (self.folder / "study.txt").read_text()
+        self.assertEqual((written, written.count("zero1 x 1 "), written.count("zero1 x 2 ")),
+                         (done.output, 4, 4), done)
+
     @each("4", "1,1", "0,1,2,3", "x")
     def test_mistakes_of_who_is_to_be_killed_are_refused(self, ranks):
         refused = finish(SURVIVE, "--bin", BUILT, "--kill", ranks)
