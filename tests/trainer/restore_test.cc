@@ -20,7 +20,7 @@ using train::Offer;
 
 TEST_CASE("the newest step counts of which the ranks have the whole model") {
   struct Case {
-    std::vector<Offer> offers;  // step, elements
+    std::vector<Offer> offers;  // step, elements, ranks
     std::vector<int> chosen;
   };
   for (const Case& row :
@@ -31,7 +31,8 @@ TEST_CASE("the newest step counts of which the ranks have the whole model") {
                          {{{6, 0}, {5, 10}}, {1}},            // it was in the middle of a step
                          {{{0, 0}, {5, 4}, {5, 6}}, {1, 2}},  // shards, and a rank that has joined
                          {{{6, 4}, {5, 10}, {6, 5}}, {1}},  // of the newer step a shard is missing
-                         {{{6, 5}, {5, 5}}, {}}})           // shards of two steps make none
+                         {{{6, 5, 2}, {6, 2, 4}, {6, 3, 4}}, {}},  // nor do those of two partitions
+                         {{{6, 5}, {5, 5}}, {}}})                  // shards of two steps make none
     CHECK(train::newest_whole(row.offers, 10) == row.chosen);
 }
 

@@ -59,7 +59,10 @@ std::vector<StepRecord> common_steps(Communicator& world, const Held& held, std:
 
 Held hold(Run& run) {
   Session& session = run.session();
-  Held held{.position = session.position(), .parts = {}, .steps = run.steps()};
+  Held held{.ranks = static_cast<std::uint64_t>(session.run_record().ranks),
+            .position = session.position(),
+            .parts = {},
+            .steps = run.steps()};
   std::erase_if(held.steps, [&](const StepRecord& step) { return step.step > held.position.step; });
   if (!session.strategy().is_whole()) return held;
   for (const auto& [place, values] :
@@ -71,15 +74,17 @@ Held hold(Run& run) {
 }
 
 std::vector<int> newest_whole(std::span<const Offer> offers, std::size_t size) {
-  std::set<std::uint64_t, std::greater<>> steps;
-  for (const Offer& offer : offers) steps.insert(offer.step);
-  for (const std::uint64_t step : steps) {
+  // Shares of one step may be of two partitions, where more ranks were to come and one died.
+  std::set<std::pair<std::uint64_t, std::uint64_t>, std::greater<>> states;
+  for (const Offer& offer : offers) states.insert({offer.step, offer.ranks});
+  for (const auto& [step, sharers] : states) {
     std::vector<int> ranks;
     std::size_t held = 0;
     for (std::size_t rank = 0; rank < offers.size() && held < size; ++rank) {
-      if (offers[rank].step != step || offers[rank].elements == 0) continue;
+      const Offer& offer = offers[rank];
+      if (offer.step != step || offer.ranks != sharers || offer.elements == 0) continue;
       ranks.push_back(static_cast<int>(rank));
-      held += offers[rank].elements;
+      held += offer.elements;
     }
     if (held == size) return ranks;
   }
@@ -91,7 +96,7 @@ Restored restore(Run& run, const Held& held, const Options& options, Communicato
   Session& session = run.session();
   std::uint64_t from = held.position.step;
   world.all_reduce(from, ReduceOperator::max);
-  Offer own{held.position.step, 0};
+  Offer own{held.position.step, 0, held.ranks};
   for (const Held::Part& part : held.parts) own.elements += part.values.size();
   const std::size_t arrays = session.optimizer().states() + 1;
   const auto givers = newest_whole(bench::gather_all(world, own), arrays * session.layout().size());

@@ -23,6 +23,7 @@ struct Held {
     std::uint64_t place = 0;  ///< see checkpoints.h
     std::vector<float> values{};
   };
+  std::uint64_t ranks = 0;  ///< among which the model was shared
   Position position{};
   std::vector<Part> parts{};  ///< none if the optimizer was in the middle of a step
   std::vector<StepRecord> steps{};
@@ -35,6 +36,7 @@ Held hold(Run& run);
 struct Offer {
   std::uint64_t step = 0;
   std::uint64_t elements = 0;  ///< all of the model's, none, or a share that is in no other rank's
+  std::uint64_t ranks = 1;     ///< with a share: among how many it was shared alike
 };
 
 /// The ranks that hold all `size` elements at the newest step at which some do, the lowest ones.
