@@ -148,7 +148,9 @@ void Asynchronous::settle(const Replica& replica) {
   // All that this rank has sent is taken. Until the others can say so, too, it takes theirs.
   for (int peer = 0; peer < world_.size(); ++peer)
     if (peer != rank()) window_->signal(peer, done);
-  wait_while([](const Peer& peer) { return !peer.is_done; }, replica);
+  for (std::size_t peer = 0; peer < peers_.size(); ++peer)
+    while (static_cast<int>(peer) != rank() && !peers_[peer].is_done)
+      wait_for_any(static_cast<int>(peer), replica);
   for (Peer& peer : peers_) peer.is_done = false;
   // The sums were rounded in different orders.
   for (const std::span<float> part : replica) world_.broadcast(part, 0);
