@@ -122,6 +122,7 @@ std::string what_stalls(int reporter, const Stall& stall, const RankReports& ran
 std::optional<int> next_in_chain(const Scene& scene, int rank) {
   const RankReport& report = scene.of(rank);
   if (!report.answered || report.left || !report.waits) return std::nullopt;
+  if (report.report.completed < report.report.begun) return std::nullopt;  // it waits no more
   return scene.of(report.waits->peer).left ? std::nullopt : std::optional(report.waits->peer);
 }
 

@@ -174,6 +174,9 @@ TEST_CASE("a receive whose sender waits for another rank, and so on") {
       "is computing, in a send or recv, or stuck outside rondo");
   CHECK(fault.peer == std::vector<int>{1, 0, 1, 1, 1, 1, 1, 1});
   CHECK(fault.remedy.starts_with("find out what rank 1 did instead"));
+  ranks[2].report.begun = 1;  // it is in a collective by now
+  CHECK(analyze(0, stall, ranks).fault->peer[0] == 2);
+  ranks[2].report.begun = 0;
 
   ranks[1].answered = false;
   CHECK(text_of(analyze(0, stall, ranks))
