@@ -101,6 +101,14 @@ DeviceCalls::~DeviceCalls() {
 }
 
 bool DeviceCalls::serves(const stream::Request& request) const {
+  return can_serve(request) && follows(request);
+}
+
+bool DeviceCalls::leaves_for_name(const stream::Request& request) const {
+  return can_serve(request) && !follows(request);
+}
+
+bool DeviceCalls::can_serve(const stream::Request& request) const {
   const Call& call = request.call;
   if (call.collective == Collective::send_recv)
     return call.count == 0 ||
@@ -108,10 +116,14 @@ bool DeviceCalls::serves(const stream::Request& request) const {
   if (call.collective == Collective::barrier || call.count == 0) return false;
   const StagingHeap& heap = watcher_->heap();
   if (info(call.collective).reduces && !heap.reduces()) return false;
-  if (!stream::is_on_devices(request, heap.rank(), heap.ranks())) return false;
-  if (allows_default(request)) return true;
+  return stream::is_on_devices(request, heap.rank(), heap.ranks());
+}
+
+/// Whether what is done here is what the user names, if anything.
+bool DeviceCalls::follows(const stream::Request& request) const {
+  if (is_message(request) || allows_default(request)) return true;
   resident::Executor* const executor = watcher_->executor();
-  return executor != nullptr && executor->serves(call);
+  return executor != nullptr && executor->serves(request.call);
 }
 
 bool DeviceCalls::allows_default(const stream::Request& request) const {

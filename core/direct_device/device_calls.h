@@ -52,6 +52,8 @@ class DeviceCalls {
   /// algorithm that the user names and no kernel can follow. Throws Error{configuration} where what is
   /// named leaves none.
   bool serves(const stream::Request& request) const;
+  /// Is it not served for that name alone?
+  bool leaves_for_name(const stream::Request& request) const;
   /// A collective that takes another path. It keeps its place in the order of calls. Throws the
   /// failure of an earlier call, or the reason why this one fails the communicator.
   void pass_over(const stream::Request& request);
@@ -121,6 +123,8 @@ class DeviceCalls {
     bool graphs = false;  ///< a graph may read them
   };
   Readers find_readers() const;
+  bool can_serve(const stream::Request& request) const;
+  bool follows(const stream::Request& request) const;
   bool allows_default(const stream::Request& request) const;
   Buffers find_buffers(const WindowPlaces& places, std::uint64_t number) const;
   void claim_windows(std::uint64_t number, std::optional<int> only = {}) const;

@@ -12,12 +12,20 @@
 namespace rondo::dispatch {
 namespace {
 
+/// Also for a call that cannot be made: who puts it there says why.
+bool is_served(const direct_device::DeviceCalls* device, const stream::Request& request) {
+  try {
+    return device != nullptr && device->serves(request);
+  } catch (const Error&) {
+    return true;
+  }
+}
+
 /// The ranks whose calls need stream order and do not go from device to device.
 std::set<const RankCalls*> ranks_through_host(AskedSpan group) {
   std::set<const RankCalls*> ranks;
   for (const Asked* const asked : group) {
-    const direct_device::DeviceCalls* const device = asked->calls->between_devices();
-    if (device != nullptr && device->serves(asked->request)) continue;
+    if (is_served(asked->calls->between_devices(), asked->request)) continue;
     if (needs_stream_order(*asked)) ranks.insert(asked->calls);
   }
   return ranks;
@@ -25,10 +33,10 @@ std::set<const RankCalls*> ranks_through_host(AskedSpan group) {
 
 /// One rank says once what a name costs.
 void warn_of_name(const Asked& asked) {
-  const bool has_faster =
-      asked.calls->between_devices() != nullptr || asked.calls->hierarchy() != nullptr;
+  const direct_device::DeviceCalls* const device = asked.calls->between_devices();
   const int rank = asked.calls->state()->rank();
-  if (rank != 0 || !has_faster || !is_named(asked) || asked.calls->was_warned()) return;
+  if (rank != 0 || device == nullptr || !device->leaves_for_name(asked.request)) return;
+  if (asked.calls->was_warned()) return;
   log(LogLevel::warn, rank,
       std::string(name(asked.request.call.collective)) +
           " goes through the host's memory: GPUs cannot follow the algorithm here that "
