@@ -1,5 +1,5 @@
 // Calls in streams whose blocks differ in size: in one slice and in several, from device and host
-// memory. tests/nccl has them captured, and of all ranks in one thread.
+// memory, captured, and of all ranks in one thread.
 #include <barrier>
 #include <chrono>
 
@@ -43,6 +43,53 @@ TEST_CASE("ragged collectives in a stream, on devices and hosts") {
     for (const bool on_host : cells<bool>({false, true}, {false}))
       check_calls(gpus, trials, on_host);
   });
+}
+
+TEST_CASE("a captured ragged call does the same at every replay") {
+  const Sizes counts{300'000, 0, 17};
+  with_gpus(ranks, GENERATE(from_range(all_paths)), [&](StreamCommunicator& gpus) {
+    const DeviceStream stream;
+    const std::size_t own = counts[static_cast<std::size_t>(gpus.rank())];
+    DeviceBuffer<int> one(own + 1, 0);
+    const DeviceBuffer<int> all(300'017, 0);
+    const CapturedGraph graph(stream, [&] {
+      Sizes listed = counts;  // it need not outlive the call
+      gpus.all_gather_v(one.data(), all.data(), listed, int32, stream);
+      gpus.reduce_scatter_v(all.data(), one.data(), listed, int32, ReduceOperator::sum, stream);
+    });
+    for (int replay = 1; replay < 4; ++replay) {
+      one.set(std::vector<int>(own + 1, replay));
+      graph.launch(stream);
+      stream.finish();
+      std::vector<int> sums = one.get();
+      sums.pop_back();
+      expect_that(sums == std::vector<int>(own, 3 * replay), "the sums");
+    }
+  });
+}
+
+TEST_CASE("all_to_all_v in a stream, in a group of all ranks") {
+  const Trial trial = exchange();
+  cuCtxSetCurrent(device_context(0));
+  std::vector<StreamCommunicator> gpus;
+  for (Communicator& world : Communicator::from_threads(ranks)) gpus.emplace_back(world);
+  const DeviceStream stream;
+  std::vector<std::unique_ptr<DeviceBuffer<std::byte>>> memories;
+  Group group;
+  for (StreamCommunicator& each : gpus) {
+    const int rank = each.rank();
+    memories.push_back(std::make_unique<DeviceBuffer<std::byte>>(trial.before(rank)));
+    std::byte* const memory = memories.back()->data();
+    make_call(each, trial.given(), memory + trial.input(rank), memory + trial.output(rank),
+              static_cast<CudaStream>(stream));
+  }
+  group.wait();
+  stream.finish();
+  for (StreamCommunicator& each : gpus) {
+    CHECK_NOTHROW(
+        trial.check(each.rank(), memories[static_cast<std::size_t>(each.rank())]->get().data()));
+    each.finish();
+  }
 }
 
 /// Host memory, with set() and get() as a DeviceBuffer has them.

@@ -201,6 +201,26 @@ TEST_CASE("host calls of a group go on while its calls in streams wait for room"
   });
 }
 
+TEST_CASE("no rank makes calls where streams of one rank do not write and wait for words") {
+  with_gpus(1, Path::in_place, [](const StreamCommunicator&) {});  // device 0 is known to do both
+  cuCtxSetCurrent(device_context(0));
+  fake_renew_context(device_context(6));
+  const Setting setting("FAKE_MEMORY_OPERATIONS", "refused");
+  std::vector<std::string> words(2);
+  with_world(2, {}, [&](Communicator& world) {
+    cuCtxSetCurrent(device_context(world.rank() == 0 ? 0 : 6));
+    StreamCommunicator gpus(world);
+    try {
+      gpus.finish();
+    } catch (const Error& error) {
+      words[static_cast<std::size_t>(world.rank())] = error.what();
+    }
+  });
+  for (const std::string& each : words)
+    CHECK(each.find("rank 1: cuStreamWriteValue32 failed with CUDA error 801") !=
+          std::string::npos);
+}
+
 TEST_CASE("an exception that destroys a communicator ends the calls of its peers") {
   const Path path = GENERATE(from_range(all_paths));
   const OnPath setting(path);
