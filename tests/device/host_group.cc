@@ -19,20 +19,17 @@ void run_teams(std::uint32_t teams, std::uint32_t threads,
   std::vector<std::unique_ptr<HostTeamState>> states;
   for (std::uint32_t number = 0; number < teams; ++number)
     states.push_back(std::make_unique<HostTeamState>(threads));
-  const auto running = std::make_shared<Running>(std::size_t{teams} * threads);
+  const auto running = std::make_shared<Running>();
+  const UntilEnded before_states_go(*running);
   for (std::uint32_t number = 0; number < teams; ++number) {
     for (std::uint32_t lane = 0; lane < threads; ++lane) {
-      Workers::all().start([&work, number, lane, running, state = states[number].get()] {
-        {
-          HostTeam team(*state, lane);
-          work(team, number);
-        }
-        running->end_one();
+      Running::start(running, [&work, number, lane, state = states[number].get()] {
+        HostTeam team(*state, lane);
+        work(team, number);
       });
     }
   }
   meanwhile();
-  running->wait();  // before the states go
 }
 
 }  // namespace rondo::device::test

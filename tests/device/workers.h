@@ -60,7 +60,23 @@ class Workers {
 /// How many of several tasks have not ended.
 class Running {
  public:
-  explicit Running(std::size_t tasks) : left_(tasks) {}
+  /// Runs it on a thread of the workers.
+  static void start(const std::shared_ptr<Running>& running, const Workers::Task& task) {
+    running->begin_one();
+    try {
+      Workers::all().start([running, task] {
+        task();
+        running->end_one();
+      });
+    } catch (...) {
+      running->end_one();
+      throw;
+    }
+  }
+  void begin_one() {
+    const std::scoped_lock lock(mutex_);
+    ++left_;
+  }
   void end_one() {
     const std::scoped_lock lock(mutex_);
     --left_;
@@ -74,7 +90,19 @@ class Running {
  private:
   std::mutex mutex_{};
   std::condition_variable ended_{};
-  std::size_t left_;
+  std::size_t left_ = 0;
+};
+
+/// Waits for them at its end, whatever ends it.
+class UntilEnded {
+ public:
+  explicit UntilEnded(Running& running) : running_(running) {}
+  ~UntilEnded() { running_.wait(); }
+  UntilEnded(const UntilEnded&) = delete;
+  UntilEnded& operator=(const UntilEnded&) = delete;
+
+ private:
+  Running& running_;
 };
 
 }  // namespace rondo::device::test
