@@ -4,7 +4,7 @@
 namespace rondo::test {
 
 void with_device_members(int ranks, const std::function<void(int rank, ncclComm_t comm)>& body) {
-  run_on_device(init_through_host(ranks), body);
+  REQUIRE_NOTHROW(run_on_device(init_through_host(ranks), body));
 }
 
 }  // namespace rondo::test

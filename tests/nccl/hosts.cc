@@ -76,6 +76,8 @@ void with_hosts(Ranks ranks, const HostBody& body, const Environment& more) {
   expect_that(failures.empty(), failures);
 }
 
-void with_device_members(int ranks, const HostBody& body) { with_hosts(ranks, body); }
+void with_device_members(int ranks, const HostBody& body) {
+  REQUIRE_NOTHROW(with_hosts(ranks, body));
+}
 
 }  // namespace rondo::test
