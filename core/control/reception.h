@@ -26,7 +26,7 @@ struct Connection {
   bool is_known = false;    ///< has shown that it knows the secret
   bool introduced = false;  ///< is a rank
   bool departed = false;    ///< has said Bye, or was refused
-  bool told = false;        ///< knows that the service may end
+  int untold = 0;           ///< goodbyes that were said to it, and that it has not answered
   Hello hello{};
   Ending ending{};  ///< how it broke, of a rank that may come back over another one
 };

@@ -57,7 +57,10 @@ class Service::Server {
 
   ~Server() {
     let_others_leave();
-    attendance_.end([this] { asio::post(io_, [this] { say_goodbye(true); }); });
+    // Posted again, so that what has come by then is read first: the next coordinator must not think a
+    // rank dead that has just left.
+    const auto goes = [this] { asio::post(io_, [this] { say_goodbye(true); }); };
+    attendance_.end([&] { asio::post(io_, goes); });
     io_.stop();
     thread_.join();
   }
@@ -127,17 +130,15 @@ void Service::Server::received(const ConnectionPointer& connection, const Messag
   if (const auto* late = std::get_if<BootstrapExpired>(&message)) {
     expired(late->milliseconds);
   } else if (std::holds_alternative<Closing>(message)) {
-    connection->told = true;
+    --connection->untold;
     count();
   } else if (coordinator_) {
     coordinator_->receive(connection->hello.rank, message, clock_.now());
     const bool goes = std::holds_alternative<Bye>(message);
-    if (goes) {
-      connection->departed = true;
-      connection->stream->finish();
-    }
+    connection->departed = connection->departed || goes;
     // However this process ends, the next coordinator knows who left.
     if (closing_ && (goes || std::holds_alternative<Leave>(message))) say_goodbye(false);
+    if (goes && !closing_) connection->stream->finish();
     arm_ticker();
   }
 }
@@ -201,7 +202,7 @@ void Service::Server::resume(const ConnectionPointer& connection, const Hello& h
   reception_.accept(connection, broken->hello);
   Session session = std::move(broken->stream->session());
   broken->stream->close();
-  connection->told = broken->told;
+  connection->untold = broken->untold;
   by_rank_[static_cast<std::size_t>(hello.rank)] = connection;
   roll_call_->note_come(hello.rank);
   reception_.expect(roll_call_->missing());
@@ -353,6 +354,7 @@ void Service::Server::say_goodbye(bool goes) {
   const Message closing = coordinator_ ? coordinator_->closing() : Closing{};
   for (const auto& connection : by_rank_) {
     if (connection == nullptr || connection->departed) continue;
+    ++connection->untold;
     coordinator_ ? connection->stream->say(closing) : connection->stream->send(closing);
     if (goes) connection->stream->finish();
     connection->departed = goes && connection->stream->is_open();
@@ -368,8 +370,12 @@ void Service::Server::count() {
     if (connection == nullptr) continue;
     ++counts.present;
     if (!same_process(connection->hello.host, host_)) ++counts.others;
-    counts.told = counts.told && (connection->departed || connection->told);
+    counts.told = counts.told && (connection->departed || connection->untold == 0);
   }
+  // Who has left may go once the others know it: the end of this process can throw away what they have
+  // not read, and a rank that ended would be taken for dead.
+  for (const ConnectionPointer& connection : by_rank_)
+    if (counts.told && connection != nullptr && connection->departed) connection->stream->finish();
   counts.is_over = coordinator_ && counts.present == 0;
   if (counts.is_over) reception_.close();
   attendance_.set(counts);

@@ -71,9 +71,10 @@ class TcpControl final : public Control,
       const bool served = post(Bye{});
       succession_.give_up();
       if (served) {
-        asio::post(io_, [this] { stream_->finish(); });
         std::unique_lock lock(mutex_);
+        // The service ends the connection, once those know it who would think this rank dead.
         wait_awake(gone_, lock, times::farewell, [&] { return !served_; });
+        asio::post(io_, [this] { stream_->finish(); });
       }
     } catch (...) {
       // No memory for it: the service takes this rank for dead.
