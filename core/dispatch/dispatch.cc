@@ -94,14 +94,18 @@ AskedList put_through_host(AskedSpan group, const std::set<const RankCalls*>& ra
   for (const Asked* const asked : group) {
     const auto found = find(asked);
     if (found != all.end()) {
-      warn_of_name(*asked);
-      found->requests.push_back(asked->request);
+      failure.watch([&] {  // what is named may leave no algorithm
+        warn_of_name(*asked);
+        found->requests.push_back(asked->request);
+      });
     } else {
       others.push_back(asked);
     }
   }
-  for (ThroughHost& each : all)
+  for (ThroughHost& each : all) {
+    if (each.requests.empty()) continue;
     failure.watch([&] { each.calls = each.rank->through_host(each.stream).get(); });
+  }
   put_all(all, failure);
   return others;
 }
