@@ -189,8 +189,7 @@ std::string remedy_for(const Scene& scene, const std::vector<int>& behind) {
   if (scene.waits_for_itself()) return "start both sides before waiting for one";
   if (scene.is_circle())
     return "change the order of these sends and receives, or begin them in one group; if they "
-           "match, "
-           "look for a network that loses data";
+           "match, look for a network that loses data";
   if (!behind.empty()) return "find out what " + rank_list(behind) + " did instead" + longer;
   if (scene.replays()) return "launch its graph equally often on every rank" + longer;
   return "look for a network that loses data, or " + raise + " if it is only slow";

@@ -57,10 +57,7 @@ class Service::Server {
 
   ~Server() {
     let_others_leave();
-    // Posted again, so that what has come by then is read first: the next coordinator must not think a
-    // rank dead that has just left.
-    const auto goes = [this] { asio::post(io_, [this] { say_goodbye(true); }); };
-    attendance_.end([&] { asio::post(io_, goes); });
+    attendance_.end([this] { asio::post(io_, [this] { say_goodbye(true); }); });
     io_.stop();
     thread_.join();
   }
