@@ -16,6 +16,7 @@ namespace {
 struct Where {
   std::int32_t rank = 0;
   std::size_t op = 0;
+  std::size_t receive = 0;  ///< of a store: the receiver's op that it stands for
 };
 
 class Merger {
@@ -35,6 +36,7 @@ class Merger {
     for (auto& drafts : drafts_)
       for (Draft& draft : drafts)
         if (is_send(draft)) draft.alive = false;
+    for (auto& drafts : drafts_) join_stores(drafts);
     find_stages();
     return true;
   }
@@ -55,8 +57,8 @@ class Merger {
 
  private:
   struct Draft : rondo::Draft {
-    std::vector<std::int32_t> stores{};  ///< ranks that its result is stored to
-    std::vector<std::size_t> sends{};    ///< of a place operand: the peer's op that would send it
+    std::vector<Where> stores{};       ///< the receives, in other ranks, that it stands for
+    std::vector<std::size_t> sends{};  ///< of a place operand: the peer's op that would send it
   };
   /// from, to, lane
   using Channel = std::tuple<std::int32_t, std::int32_t, int>;
@@ -122,15 +124,15 @@ class Merger {
       const Channel channel{operand.peer, receiver.rank, draft.op.lane};
       const Where sender = sent_[channel][taken_[channel]++];
       if (is_send(at(sender))) {
-        if (!store_instead(sender, draft, receiver.rank)) {
+        if (!store_instead(sender, receiver) && !post(sender, receiver)) {
           operand.chunk = at(sender).operands[0].chunk;
           operand.in_place = true;
           draft.sends[i] = sender.op;
         }
-      } else if (!sharing_.posted || !is_receive(draft) || at(sender).op.writes) {
+      } else if (sharing_.posted == Posted::none || !is_receive(draft) || at(sender).op.writes) {
         return false;  // a sum that only the message holds, and the receiver is no place for
       } else {
-        store(at(sender), draft, receiver.rank);
+        store(at(sender), receiver);
         at(sender).op.out_peer = -1;
       }
     }
@@ -138,19 +140,44 @@ class Merger {
   }
 
   /// Where the sent chunk is a sum, the op that makes it stores it to the receiver, too.
-  bool store_instead(const Where& sender, Draft& receiver, std::int32_t rank) {
+  bool store_instead(const Where& sender, const Where& receiver) {
     const Chunk& sent = at(sender).operands[0].chunk;
-    if (!sharing_.posted || !is_receive(receiver) || receiver.op.into != sent) return false;
+    const bool may_store = sharing_.posted != Posted::none && is_receive(at(receiver));
+    if (!may_store || at(receiver).op.into != sent) return false;
     Draft* const maker = writer_before(sender, sent);
     if (maker == nullptr || maker->operands.size() < 2 || maker->op.into != sent) return false;
-    store(*maker, receiver, rank);
+    store(*maker, receiver);
     return true;
   }
 
-  static void store(Draft& maker, Draft& receiver, std::int32_t rank) {
-    if (!maker.op.writes) maker.op.into = receiver.op.into;
-    maker.stores.push_back(rank);
-    receiver.alive = false;
+  /// What is only sent is stored by the sender, where no other rank can have put it there.
+  bool post(const Where& sender, const Where& receiver) {
+    const bool may_store = sharing_.posted == Posted::all && is_receive(at(receiver));
+    if (!may_store || at(sender).operands[0].chunk.buffer != Buffer::input) return false;
+    store(at(sender), receiver);
+    at(sender).op.out_peer = -1;
+    return true;
+  }
+
+  void store(Draft& maker, const Where& receiver) {
+    if (!maker.op.writes) maker.op.into = at(receiver).op.into;
+    maker.stores.push_back(receiver);
+    at(receiver).alive = false;
+  }
+
+  /// One after the other, ops that put the same into the same chunk, of several ranks, become one.
+  static void join_stores(std::vector<Draft>& drafts) {
+    Draft* before = nullptr;
+    for (Draft& draft : drafts) {
+      if (!draft.alive) continue;
+      if (before != nullptr && !before->op.writes && before->op.into == draft.op.into &&
+          before->operands == draft.operands) {
+        draft.stores.insert(draft.stores.begin(), before->stores.begin(), before->stores.end());
+        before->stores.clear();
+        before->alive = false;
+      }
+      before = &draft;
+    }
   }
 
   /// The op of the same rank that wrote the chunk last.
@@ -167,8 +194,9 @@ class Merger {
   void find_stages() {
     for (std::int32_t rank = 0; rank < ranks_; ++rank)
       for (std::size_t op = 0; op < drafts_of(rank).size(); ++op)
-        for (const std::int32_t peer : at({rank, op}).stores)
-          note(storers_, peer, at({rank, op}).op.into, {rank, op});
+        for (const Where& receiver : at({rank, op}).stores)
+          note(storers_, receiver.rank, at({rank, op}).op.into,
+               {.rank = rank, .op = op, .receive = receiver.op});
     for (bool changed = true; std::exchange(changed, false);)
       for (auto& drafts : drafts_) {
         std::uint16_t stage = 0;
@@ -195,14 +223,22 @@ class Merger {
       draft.op.shown = true;
       follow(draft);
     });
-    each_of(storers_, place.peer, place.chunk, [&](const Where& maker) { follow(at(maker)); });
+    each_of(storers_, place.peer, place.chunk, [&](const Where& maker) {
+      if (maker.receive < send) follow(at(maker));
+    });
     return stage;
   }
 
   static Program program_of(const std::vector<Draft>& drafts) {
     Program program;
+    const auto note_scratch = [&](const Chunk& chunk) {
+      if (chunk.buffer == Buffer::scratch)
+        program.scratch_slots = std::max(program.scratch_slots, chunk.slot + 1);
+    };
     for (const Draft& draft : drafts) {
       if (!draft.alive) continue;
+      for (const Operand& operand : draft.operands) note_scratch(operand.chunk);
+      if (draft.op.writes) note_scratch(draft.op.into);
       Op op = draft.op;
       op.lane = 0;
       op.first_operand = static_cast<std::uint32_t>(program.operands.size());
@@ -210,7 +246,7 @@ class Merger {
       op.first_store = static_cast<std::uint32_t>(program.stores.size());
       op.stores = static_cast<std::uint32_t>(draft.stores.size());
       program.operands.insert(program.operands.end(), draft.operands.begin(), draft.operands.end());
-      program.stores.insert(program.stores.end(), draft.stores.begin(), draft.stores.end());
+      for (const Where& receiver : draft.stores) program.stores.push_back(receiver.rank);
       program.ops.push_back(op);
     }
     return program;

@@ -11,12 +11,16 @@
 //   rank 0   {...} -> output[2], send 1 output[2], send 2 ...    =>    {...} -> output[2] of all
 //   rank 1   receive 0 -> output[2]                                    nothing
 //
+// So can any message that the receiver would only put into its output:
+//
+//   rank 0   input[0] -> output[0], send 1 input[0], ...        =>     input[0] -> output[0] of all
+//
 // So an algorithm is written once, in algorithms/. The verifier accepts merged programs as well.
 //
 // Cost of all_reduce           stages   read per rank   written per rank
 //   one_shot                   1        P N             N
 //   two_shot                   2        2 N             N
-//   two_shot, posted           1        N               N
+//   two_shot, sums posted      1        N               N
 // (In the callers' buffers. Copies read and write N more.)
 #pragma once
 
@@ -29,10 +33,17 @@
 
 namespace rondo {
 
+/// Which messages become stores to the receiver's output.
+enum class Posted : std::uint8_t {
+  none,
+  sums,  ///< what the sender adds up
+  all    ///< whatever the receiver only puts into its output
+};
+
 /// What the ranks' channels offer.
 struct Sharing {
   Places places = Places::copies;
-  bool posted = false;  ///< ranks also store to each other's outputs; not with copies
+  Posted posted = Posted::none;  ///< not with copies
   friend bool operator==(const Sharing&, const Sharing&) = default;
 };
 

@@ -100,21 +100,16 @@ SharedPart part_of(std::shared_ptr<const SharedPlan> plan, const Call& call, Cou
 std::shared_ptr<const SharedPlan> in_windows(const SharedChoice& choice, Collective collective,
                                              SharedPlans& plans) {
   const bool shares = makes_shares(collective);
-  const auto made = plans.of(shares ? shares_in_windows : choice.algorithm,
-                             {.places = Places::buffers, .posted = shares});
+  const auto made =
+      plans.of(shares ? shares_in_windows : choice.algorithm,
+               {.places = Places::buffers, .posted = shares ? Posted::sums : Posted::none});
   return made || !shares ? made : plans.of(choice.algorithm, {.places = Places::buffers});
 }
 
 /// What calls in shared memory run: single chunks, of the callers' buffers.
 bool is_simple(const Program& program) {
-  const auto in_scratch = [](const Operand& operand) {
-    return operand.chunk.buffer == Buffer::scratch;
-  };
-  return std::ranges::all_of(program.ops, [&](const Op& op) {
-    const bool scratch = (op.writes && op.into.buffer == Buffer::scratch) ||
-                         std::ranges::any_of(program.operands_of(op), in_scratch);
-    return op.extent.count == 1 && !scratch;
-  });
+  const auto is_single = [](const Op& op) { return op.extent.count == 1; };
+  return program.scratch_slots == 0 && std::ranges::all_of(program.ops, is_single);
 }
 
 /// With more stages, the slices of a program over channels overlap better than these wait. Between two

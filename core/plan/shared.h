@@ -42,7 +42,7 @@ constexpr std::size_t stage_bytes(int ranks) {
 /// One rank's merged program. Calls of every size share it.
 struct SharedPlan {
   std::string algorithm{};
-  bool posted = false;
+  Posted posted = Posted::none;
   Layout layout{};
   Program program{};
 };
@@ -118,9 +118,9 @@ struct SharedPart {
   /// Ranks read what others have made.
   bool shows_results() const { return stages() > 1; }
   /// Ranks touch others' outputs, not only inputs.
-  bool reaches_outputs() const { return shows_results() || plan->posted; }
+  bool reaches_outputs() const { return shows_results() || plan->posted != Posted::none; }
   SharedForm form() const {
-    if (plan->posted) return SharedForm::posted;
+    if (plan->posted != Posted::none) return SharedForm::posted;
     return stages() > 1 ? SharedForm::two_stages : SharedForm::one_stage;
   }
   std::size_t begin(const Chunk& run) const { return offsets[run.first]; }

@@ -92,7 +92,9 @@ constexpr bool reads_windows(Collective collective) {
 /// Whether calls may run the merged program of an algorithm.
 constexpr bool is_used(Collective collective, std::string_view algorithm, const Sharing& sharing,
                        int ranks) {
-  if (sharing.posted) return makes_shares(collective) && algorithm == shares_in_windows;
+  if (sharing.posted == Posted::all) return false;
+  if (sharing.posted == Posted::sums)
+    return makes_shares(collective) && algorithm == shares_in_windows;
   return std::ranges::any_of(shared_rules, [&](const SharedRule& rule) {
     const bool in_windows =
         sharing.places == Places::buffers && !makes_shares(collective) && reads_windows(collective);

@@ -52,9 +52,11 @@ struct Summary {
   std::uint64_t schedules = 0;
   std::uint64_t steps = 0;
   std::uint64_t programs = 0;  ///< lowered and merged ones
-  std::vector<FormSummary> forms{{"copies", {.places = Places::copies}},
-                                 {"buffers", {.places = Places::buffers}},
-                                 {"posted", {.places = Places::buffers, .posted = true}}};
+  std::vector<FormSummary> forms{
+      {"copies", {.places = Places::copies}},
+      {"buffers", {.places = Places::buffers}},
+      {"sums posted", {.places = Places::buffers, .posted = Posted::sums}},
+      {"all posted", {.places = Places::buffers, .posted = Posted::all}}};
   std::vector<std::string> findings{};
 };
 
@@ -122,7 +124,7 @@ void verify_programs(const Algorithm& row, const Schedule& schedule, const std::
   }
 }
 
-/// "copies, buffers 12 of 64, posted refused": where an algorithm runs without messages.
+/// "copies, buffers 12 of 64, sums posted refused": where an algorithm runs without messages.
 std::string forms_text(const Summary& summary) {
   std::string text;
   for (const FormSummary& form : summary.forms) {
