@@ -38,7 +38,7 @@ struct Operand {
 
   bool is_channel() const { return peer >= 0 && !in_place; }
   bool is_local() const { return peer < 0; }
-  friend bool operator==(const Operand&, const Operand&) = default;
+  friend auto operator<=>(const Operand&, const Operand&) = default;
 };
 
 /// An op may start once op `on` of the same pass is complete, or of the pass before.

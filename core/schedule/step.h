@@ -12,6 +12,7 @@
 // place.
 #pragma once
 
+#include <compare>
 #include <cstdint>
 
 namespace rondo {
@@ -29,7 +30,7 @@ struct Chunk {
   std::uint32_t first = 0;
   std::uint32_t count = 1;
 
-  friend bool operator==(const Chunk&, const Chunk&) = default;
+  friend auto operator<=>(const Chunk&, const Chunk&) = default;
 };
 static_assert(sizeof(Chunk) == 12, "chunks are packed into steps and programs");
 

@@ -33,7 +33,7 @@ bool are_same(const std::optional<cuda::Capture>& a, const std::optional<cuda::C
 
 AllRanks::AllRanks(std::vector<std::shared_ptr<StreamCalls>> ranks,
                    const std::vector<std::shared_ptr<Order>>& others)
-    : ranks_(std::move(ranks)) {
+    : ranks_(std::move(ranks)), plans_(static_cast<int>(ranks_.size())) {
   for (std::size_t rank = 0; rank < ranks_.size(); ++rank) {
     orders_of_ranks_.emplace_back(rank, ranks_[rank]->orders().own());
     if (others[rank] != nullptr) orders_of_ranks_.emplace_back(rank, others[rank]);
@@ -159,8 +159,7 @@ bool AllRanks::find_streams(const std::vector<std::vector<Request>>& by_rank, Pl
   });
 }
 
-std::optional<AllRanks::Plan> AllRanks::plan(
-    const std::vector<std::vector<Request>>& by_rank) const {
+std::optional<AllRanks::Plan> AllRanks::plan(const std::vector<std::vector<Request>>& by_rank) {
   if (devices_.empty() || by_rank.size() != ranks_.size()) return std::nullopt;
   for (std::size_t rank = 0; rank < by_rank.size(); ++rank) {
     const auto fits = [&](const Request& request) {
@@ -168,7 +167,7 @@ std::optional<AllRanks::Plan> AllRanks::plan(
     };
     if (!std::ranges::all_of(by_rank[rank], fits)) return std::nullopt;
   }
-  auto calls = match_calls(by_rank);
+  auto calls = match_calls(by_rank, plans_);
   Plan plan;
   const cuda::CurrentContext current(devices_.front().context);  // the null stream is this one's
   if (!calls || !find_streams(by_rank, plan)) return std::nullopt;

@@ -69,7 +69,7 @@ class AllRanks {
   void reach_each_other() const;
   bool is_in_reach(const void* pointer, Location where, std::size_t bytes) const;
   bool are_in_reach(const Request& request, std::size_t rank) const;
-  std::optional<Plan> plan(const std::vector<std::vector<Request>>& by_rank) const;
+  std::optional<Plan> plan(const std::vector<std::vector<Request>>& by_rank);
   bool find_streams(const std::vector<std::vector<Request>>& by_rank, Plan& plan) const;
   void run(const Plan& plan);
   template <class Body>
@@ -89,11 +89,13 @@ class AllRanks {
   std::shared_ptr<Order> order_{};
   std::vector<Device> devices_{};         ///< empty: this path is closed
   std::vector<std::size_t> device_of_{};  ///< by rank
+  JointPlans plans_;
 };
 
 /// All ranks' calls, by rank, as places: collectives in their order, then all messages. None where
 /// the ranks disagree, where a message lacks its other side, or where one writes what another one
 /// reads or writes.
-std::optional<std::vector<Places>> match_calls(const std::vector<std::vector<Request>>& by_rank);
+std::optional<std::vector<Places>> match_calls(const std::vector<std::vector<Request>>& by_rank,
+                                               JointPlans& plans);
 
 }  // namespace rondo::stream

@@ -1,7 +1,8 @@
 // Brings together what all ranks ask for: collectives by their order, messages with their other
 // sides.
 #include <algorithm>
-#include <cstring>
+#include <array>
+#include <iterator>
 #include <utility>
 
 #include "core/base/memory_range.h"
@@ -12,23 +13,8 @@ namespace {
 
 using ByRank = std::vector<std::vector<Request>>;
 
-Buffers buffers_of(const Request& request) {
-  return {cuda::address_of(request.input), cuda::address_of(request.output)};
-}
-
-device::Scalar scale_of(const Request& request) {
-  device::Scalar scale{.used = static_cast<bool>(request.scale)};
-  if (!scale.used) return scale;
-  if (request.scalar_later) {
-    scale.at = static_cast<const std::byte*>(request.scalar);
-  } else {
-    std::memcpy(&scale.bits, request.scalar, size_of(request.call.type));
-  }
-  return scale;
-}
-
 /// False when the ranks differ in their collectives.
-bool match_collectives(const ByRank& by_rank, std::vector<Places>& calls) {
+bool match_collectives(const ByRank& by_rank, JointPlans& plans, std::vector<Places>& calls) {
   std::vector<std::vector<const Request*>> collectives(by_rank.size());
   for (std::size_t rank = 0; rank < by_rank.size(); ++rank) {
     for (const Request& request : by_rank[rank]) {
@@ -37,29 +23,18 @@ bool match_collectives(const ByRank& by_rank, std::vector<Places>& calls) {
   }
   for (std::size_t at = 0; at < collectives.front().size(); ++at) {
     const Request& first = *collectives.front()[at];
-    std::vector<Buffers> buffers;
-    std::vector<device::Scalar> scales;
+    std::vector<const Request*> all;
     for (const auto& rank : collectives) {
       if (at >= rank.size() || rank[at]->call != first.call || rank[at]->counts != first.counts)
         return false;
-      buffers.push_back(buffers_of(*rank[at]));
-      scales.push_back(scale_of(*rank[at]));
+      all.push_back(rank[at]);
     }
-    std::ranges::move(places_of(first.call, first.counts, buffers, scales),
-                      std::back_inserter(calls));
+    if (first.call.count == 0) continue;
+    const JointPlan& plan = plans.of(first.call.collective, first.call.root);
+    std::ranges::move(places_of(plan, all), std::back_inserter(calls));
   }
   return std::ranges::all_of(
       collectives, [&](const auto& rank) { return rank.size() == collectives.front().size(); });
-}
-
-/// Messages of one length become one call.
-void add_message(std::vector<Places>& messages, std::size_t bytes, Place place) {
-  auto found = std::ranges::find(messages, bytes, &Places::count);
-  if (found == messages.end()) {
-    messages.push_back({.how = {.type = DataType::uint8}, .count = bytes});
-    found = messages.end() - 1;
-  }
-  found->list.push_back(std::move(place));
 }
 
 /// What one rank sends to another one, and what that one receives from it.
@@ -69,7 +44,7 @@ struct Pair {
 };
 
 /// False when the two sides differ.
-bool match_pair(const Pair& pair, int to, std::vector<Places>& messages) {
+bool match_pair(const Pair& pair, std::size_t to, std::vector<Places>& messages) {
   if (pair.sends.size() != pair.receives.size()) return false;
   for (std::size_t at = 0; at < pair.sends.size(); ++at) {
     const Request& send = *pair.sends[at];
@@ -78,7 +53,11 @@ bool match_pair(const Pair& pair, int to, std::vector<Places>& messages) {
     const cuda::DevicePointer source = cuda::address_of(send.input);
     const cuda::DevicePointer target = cuda::address_of(receive.output);
     if (send.call.count == 0 || source == target) continue;
-    add_message(messages, send.call.count * size_of(send.call.type), {{source}, {target}, to});
+    // Messages of one length become one call.
+    add_piece(
+        messages,
+        {.how = {.type = DataType::uint8}, .count = send.call.count * size_of(send.call.type)},
+        std::array{source, target}, to);
   }
   return true;
 }
@@ -98,7 +77,7 @@ bool match_messages(const ByRank& by_rank, std::vector<Places>& messages) {
     }
   }
   for (std::size_t at = 0; at < pairs.size(); ++at) {
-    if (!match_pair(pairs[at], static_cast<int>(at % ranks), messages)) return false;
+    if (!match_pair(pairs[at], at % ranks, messages)) return false;
   }
   return true;
 }
@@ -108,9 +87,9 @@ bool meet(const std::vector<Places>& messages) {
   std::vector<MemoryRange> targets;
   std::vector<MemoryRange> sources;
   for (const Places& each : messages) {
-    for (const Place& place : each.list) {
-      targets.push_back({place.targets.front(), each.count});
-      sources.push_back({place.sources.front(), each.count});
+    for (std::size_t i = 0; i < each.work.pointers.size(); i += 2) {
+      sources.push_back({each.work.pointers[i], each.work.count});
+      targets.push_back({each.work.pointers[i + 1], each.work.count});
     }
   }
   const WrittenMemory written(std::move(targets));
@@ -120,9 +99,9 @@ bool meet(const std::vector<Places>& messages) {
 
 }  // namespace
 
-std::optional<std::vector<Places>> match_calls(const ByRank& by_rank) {
+std::optional<std::vector<Places>> match_calls(const ByRank& by_rank, JointPlans& plans) {
   std::vector<Places> calls;
-  if (!match_collectives(by_rank, calls)) return std::nullopt;
+  if (!match_collectives(by_rank, plans, calls)) return std::nullopt;
   std::vector<Places> messages;
   if (!match_messages(by_rank, messages) || meet(messages)) return std::nullopt;
   std::ranges::move(messages, std::back_inserter(calls));

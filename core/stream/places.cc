@@ -1,129 +1,131 @@
 #include "core/stream/places.h"
 
 #include <algorithm>
-
-#include "core/schedule/collective.h"
+#include <cstring>
 
 namespace rondo::stream {
 namespace {
 
 using cuda::DevicePointer;
 
-/// Parts of one place begin at multiples of this many elements: at cache lines of any type.
+/// Parts of one piece begin at multiples of this many elements: at cache lines of any type.
 constexpr std::size_t part_elements = 128;
 
-/// What comes from where is what the collective promises. What comes from the same place goes to
-/// all its targets at once.
+device::Scalar scale_of(const Request& request) {
+  device::Scalar scale{.used = static_cast<bool>(request.scale)};
+  if (!scale.used) return scale;
+  if (request.scalar_later) {
+    scale.at = static_cast<const std::byte*>(request.scalar);
+  } else {
+    std::memcpy(&scale.bits, request.scalar, size_of(request.call.type));
+  }
+  return scale;
+}
+
 class Builder {
  public:
-  Builder(const Call& call, Counts counts, std::span<const Buffers> ranks)
-      : ranks_(ranks),
-        promise_{.collective = call.collective,
-                 .ranks = static_cast<int>(ranks.size()),
-                 .root = info(call.collective).has_root ? call.root : 0,
-                 .layout = make_layout(call.collective, static_cast<int>(ranks.size()), 1)},
-        blocks_(partition_of(call, counts, promise_.layout)),
-        element_bytes_(size_of(call.type)) {}
+  Builder(const JointPlan& plan, std::span<const Request* const> calls)
+      : plan_(plan),
+        calls_(calls),
+        call_(calls.front()->call),
+        blocks_(partition_of(call_, calls.front()->counts, plan.layout)),
+        reduces_(info(call_.collective).reduces) {
+    shape_.how = {.type = call_.type};
+    if (!reduces_) return;
+    shape_.how.accumulate = call_.accumulate;
+    shape_.how.op = call_.op;
+    if (call_.op == ReduceOperator::avg) shape_.how.divisor = calls.size();
+    for (const Request* const each : calls) shape_.scales.push_back(scale_of(*each));
+  }
 
-  /// By the source's block.
-  std::vector<Place> places() const {
-    const auto sources = static_cast<std::size_t>(promise_.ranks);
-    std::vector<Place> all(static_cast<std::size_t>(promise_.layout.blocks) * sources);
-    for (int rank = 0; rank < promise_.ranks; ++rank) {
-      for (int block = 0; block < promise_.layout.blocks; ++block) {
-        const auto from = expected(promise_, rank, block);
-        if (!from) continue;
-        const auto source = static_cast<std::size_t>(from->first);
-        Place& place = all[static_cast<std::size_t>(from->source_chunk) * sources + source];
-        if (place.targets.empty()) {
-          place.sources = sources_of(*from);
-          place.rank = from->source_chunk;
-        }
-        place.targets.push_back(at(Buffer::output, rank, block));
-      }
-    }
-    std::erase_if(all, [](const Place& place) { return place.targets.empty(); });
-    return all;
+  std::vector<Places> all() {
+    for (const auto& [op, targets] : plan_.ops) add(op, targets);
+    if (is_vector(call_.collective))  // one piece, of all devices
+      for (Places& each : all_) each.ranks.clear();
+    return std::move(all_);
   }
 
  private:
-  /// Where a block of a rank's buffer begins.
-  DevicePointer at(Buffer buffer, int rank, int block) const {
-    const Buffers& own = ranks_[static_cast<std::size_t>(rank)];
-    const int first = held(promise_.collective, buffer, promise_.layout, rank, promise_.root).first;
-    const std::size_t offset = blocks_.offset(block) - blocks_.offset(first);
-    return (buffer == Buffer::input ? own.input : own.output) + offset * element_bytes_;
-  }
-  std::vector<DevicePointer> sources_of(const Expectation& from) const {
-    std::vector<DevicePointer> all;
-    for (int i = 0; i < from.ranks; ++i)
-      all.push_back(at(Buffer::input, from.first + i, from.source_chunk));
-    return all;
+  void add(const JointOp& op, const std::vector<std::int32_t>& targets) {
+    shape_.count = blocks_.size(op.into);
+    if (shape_.count == 0) return;
+    pointers_.clear();
+    for (const Operand& operand : op.operands) pointers_.push_back(at(operand.peer, operand.chunk));
+    bool writes = false;
+    for (const std::int32_t target : targets) {
+      // A copy onto itself is none. Its target is 0, so that all pieces keep their shape.
+      const DevicePointer pointer = at(target, op.into);
+      const bool is_there = !reduces_ && pointer == pointers_.front();
+      pointers_.push_back(is_there ? 0 : pointer);
+      writes |= !is_there;
+    }
+    shape_.sources = op.operands.size();
+    shape_.targets = targets.size();
+    if (writes) add_piece(all_, shape_, pointers_, op.operands.front().chunk.first);
   }
 
-  std::span<const Buffers> ranks_;
-  Schedule promise_;
+  /// Where a chunk of a rank's buffer begins.
+  DevicePointer at(int rank, const Chunk& chunk) const {
+    const Request& own = *calls_[static_cast<std::size_t>(rank)];
+    const int first = held(call_.collective, chunk.buffer, plan_.layout, rank, call_.root).first;
+    const std::size_t offset =
+        blocks_.offset(static_cast<int>(chunk.first)) - blocks_.offset(first);
+    return cuda::address_of(chunk.buffer == Buffer::input ? own.input : own.output) +
+           offset * size_of(call_.type);
+  }
+
+  const JointPlan& plan_;
+  std::span<const Request* const> calls_;
+  const Call& call_;
   Partition blocks_;
-  std::size_t element_bytes_;
+  bool reduces_;
+  cuda::Work shape_{};                     ///< without pieces
+  std::vector<DevicePointer> pointers_{};  ///< of the op at hand
+  std::vector<Places> all_{};
 };
-
-/// A copy onto itself is none. Every place keeps the shape of all.
-void leave_out_copies_in_place(std::vector<Place>& places) {
-  for (Place& place : places) std::ranges::replace(place.targets, place.sources.front(), 0);
-  std::erase_if(places, [](const Place& place) {
-    return std::ranges::all_of(place.targets, [](DevicePointer target) { return target == 0; });
-  });
-}
 
 }  // namespace
 
-std::vector<Places> places_of(const Call& call, Counts counts, std::span<const Buffers> ranks,
-                              const std::vector<device::Scalar>& scales) {
-  const bool reduces = info(call.collective).reduces;
-  Places whole{.how = {.type = call.type}, .count = call.count};
-  whole.shared = is_vector(call.collective);
-  if (reduces) {
-    whole.how.accumulate = call.accumulate;
-    whole.how.op = call.op;
-    if (call.op == ReduceOperator::avg) whole.how.divisor = ranks.size();
-    whole.scales = scales;
-  }
-  const std::vector<Place> list = Builder(call, counts, ranks).places();
-  std::vector<Places> shapes;
-  const auto add = [&](std::size_t count, std::vector<Place> places) {
-    if (count == 0) return;
-    shapes.push_back(whole);
-    shapes.back().count = count;
-    if (!reduces) leave_out_copies_in_place(places);
-    shapes.back().list = std::move(places);
-  };
-  if (counts.empty()) add(call.count, list);
-  for (std::size_t block = 0; block < counts.size(); ++block) add(counts[block], {list[block]});
-  return shapes;
+std::vector<Places> places_of(const JointPlan& plan, std::span<const Request* const> calls) {
+  return Builder(plan, calls).all();
+}
+
+void add_piece(std::vector<Places>& all, const cuda::Work& shape,
+               std::span<const DevicePointer> pointers, std::size_t rank) {
+  auto found = std::ranges::find_if(all, [&](const Places& each) {
+    return each.work.count == shape.count && each.work.sources == shape.sources &&
+           each.work.targets == shape.targets;
+  });
+  if (found == all.end()) found = all.insert(found, {.work = shape});
+  found->work.pointers.insert(found->work.pointers.end(), pointers.begin(), pointers.end());
+  found->ranks.push_back(rank);
 }
 
 cuda::Work work_of(const Places& places, std::span<const std::size_t> device_of, std::size_t device,
                    std::size_t devices) {
-  cuda::Work work{.how = places.how, .count = places.count, .scales = places.scales};
-  if (places.list.empty()) return work;
-  work.sources = places.list.front().sources.size();
-  work.targets = places.list.front().targets.size();
-  const auto part = [&](std::size_t of) {
-    return of == devices ? places.count
-                         : places.count / part_elements * of / devices * part_elements;
-  };
-  const std::size_t first = places.shared ? part(device) : 0;
-  if (places.shared) work.count = part(device + 1) - first;
-  const auto add = [&](DevicePointer pointer) {
-    work.pointers.push_back(pointer == 0 ? 0 : pointer + first * size_of(places.how.type));
-  };
-  for (const Place& place : places.list) {
-    if (!places.shared && device_of[static_cast<std::size_t>(place.rank)] != device) continue;
-    std::ranges::for_each(place.sources, add);
-    // Devices that share the work write to different targets at a time.
-    for (std::size_t i = 0; i < place.targets.size(); ++i)
-      add(place.targets[(i + (places.shared ? device : 0)) % place.targets.size()]);
+  cuda::Work work = places.work;
+  const auto each = static_cast<std::ptrdiff_t>(work.sources + work.targets);
+  if (!places.ranks.empty()) {
+    work.pointers.clear();
+    auto piece = places.work.pointers.begin();
+    for (const std::size_t rank : places.ranks) {
+      if (device_of[rank] == device) work.pointers.insert(work.pointers.end(), piece, piece + each);
+      piece += each;
+    }
+    return work;
   }
+  const auto part = [&](std::size_t of) {
+    return of == devices ? places.work.count
+                         : places.work.count / part_elements * of / devices * part_elements;
+  };
+  const std::size_t first = part(device);
+  work.count = part(device + 1) - first;
+  for (DevicePointer& pointer : work.pointers)
+    pointer += pointer == 0 ? 0 : first * size_of(work.how.type);
+  // Devices that share the work write to different targets at a time.
+  const auto targets = work.pointers.begin() + static_cast<std::ptrdiff_t>(work.sources);
+  std::rotate(targets, targets + static_cast<std::ptrdiff_t>(device % work.targets),
+              work.pointers.end());
   return work;
 }
 

@@ -1,5 +1,5 @@
-// A collective on memory of which one process reaches everything: places to combine and copy. They
-// do what each rank's call promises, without messages.
+// A collective on memory of which one process reaches everything: pieces to combine and copy. They
+// are the ops of all ranks (core/plan/joint.h) on the buffers of a call.
 //
 //   all_reduce      out[r] = in[0] + in[1] + ...      for every r, each input read once
 //   all_gather      out[r][b] = in[b]                 block b of every output
@@ -10,36 +10,25 @@
 #include <vector>
 
 #include "core/cuda/kernels.h"
-#include "core/plan/ragged.h"
+#include "core/plan/joint.h"
+#include "core/stream/request.h"
 
 namespace rondo::stream {
 
-/// One rank's buffers in a call.
-struct Buffers {
-  cuda::DevicePointer input = 0;
-  cuda::DevicePointer output = 0;
-};
-
-/// Combined into all its targets from all its sources, element by element.
-struct Place {
-  std::vector<cuda::DevicePointer> sources{};
-  std::vector<cuda::DevicePointer> targets{};
-  int rank = 0;  ///< whose device does it, where devices do not share it
-};
-
-/// Places of one shape, which overlap in nothing but a target that is a source of its own place.
+/// Pieces of one shape, which overlap in nothing but a target that is a source of its own piece.
 struct Places {
-  cuda::Combination how{};
-  std::size_t count = 0;  ///< elements of each source and target
-  std::vector<Place> list{};
-  std::vector<device::Scalar> scales{};  ///< by source; empty: none
-  bool shared = false;  ///< each device does a part of the elements of the one place there is
+  cuda::Work work{};
+  /// By piece: whose device does it. Empty: each does a part of the elements of the one there is.
+  std::vector<std::size_t> ranks{};
 };
 
-/// The call on the buffers of all ranks, by rank. `scales`: of the ranks' inputs, or empty. Where
-/// blocks differ in size, each block with elements makes places of its own shape.
-std::vector<Places> places_of(const Call& call, Counts counts, std::span<const Buffers> ranks,
-                              const std::vector<device::Scalar>& scales);
+/// Adds a piece to those of its shape: its sources, then its targets.
+void add_piece(std::vector<Places>& all, const cuda::Work& shape,
+               std::span<const cuda::DevicePointer> pointers, std::size_t rank);
+
+/// A call of all ranks, by rank. Blocks that differ in size make pieces of several shapes. The
+/// device of a block's rank does its pieces.
+std::vector<Places> places_of(const JointPlan& plan, std::span<const Request* const> calls);
 
 /// What device `device` of `devices` does of them. device_of: by rank.
 cuda::Work work_of(const Places& places, std::span<const std::size_t> device_of, std::size_t device,

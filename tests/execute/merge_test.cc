@@ -4,11 +4,14 @@
 
 #include <algorithm>
 #include <functional>
+#include <map>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "algorithms/builders.h"
 #include "algorithms/table.h"
+#include "core/plan/joint.h"
 #include "core/plan/shared_rules.h"
 #include "core/schedule/collective.h"
 #include "core/schedule/text.h"
@@ -129,6 +132,27 @@ TEST_CASE("what a rank sends before others store there follows none of their sta
 TEST_CASE("a sum that only a message holds cannot be a place") {
   CHECK_FALSE(merge(find_algorithm(Collective::all_reduce, "ring")->build(3, 0), copies));
   CHECK_FALSE(merge(find_algorithm(Collective::reduce, "two_shot")->build(3, 0), buffers));
+}
+
+TEST_CASE("ops of all ranks read everything once, and nothing that another one writes in place") {
+  const Collective collective = GENERATE(from_range(collectives)).collective;
+  if (is_scan(collective) || is_token(collective)) return;  // not in streams
+  for (int ranks = 1; ranks <= 33; ++ranks)
+    for (const int root : roots(collective, ranks)) {
+      CAPTURE(name(collective), ranks, root);
+      JointPlans plans(ranks);
+      const auto& ops = plans.of(collective, root).ops;
+      std::map<std::pair<int, Chunk>, const JointOp*> readers;
+      for (const auto& [op, targets] : ops)
+        for (const Operand& each : op.operands)
+          REQUIRE(readers.emplace(std::pair(each.peer, each.chunk), &op).second);
+      for (const auto& [op, targets] : ops)
+        for (const int target : targets) {
+          const auto reader = readers.find({target, input(static_cast<int>(op.into.first))});
+          const bool is_free = reader == readers.end() || reader->second == &op;
+          REQUIRE((is_free || !may_alias(collective)));
+        }
+    }
 }
 
 /// The verifier's findings after a change to one rank's program.

@@ -30,7 +30,7 @@ TEST_CASE("blocks of device buffers that differ in size") {
   // One block is longer than a slice, and one rank has none.
   const std::vector<std::size_t> counts =
       GENERATE(std::vector<std::size_t>{7}, std::vector<std::size_t>{3, 600'001},
-               std::vector<std::size_t>{1000, 1, 0});
+               std::vector<std::size_t>{1000, 1, 0}, std::vector<std::size_t>{40, 0, 7, 40, 1});
   std::vector<Case> cases = every_ragged(counts, 0);
   for (const bool displaced : {false, true})
     cases.push_back(every_pair(DataType::int32, 100, displaced));

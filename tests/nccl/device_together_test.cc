@@ -8,7 +8,8 @@ namespace rondo::test {
 namespace {
 
 /// Not devices 2 and 3: other tests of this process break their contexts for good.
-const std::vector<std::vector<int>> placements{{0}, {0, 0, 0}, {0, 1}, {1, 0, 1, 6}};
+const std::vector<std::vector<int>> placements{
+    {0}, {0, 0, 0}, {0, 1}, {1, 0, 1, 6}, {0, 6, 1, 0, 0, 1, 0}};
 
 TEST_CASE("one thread's collectives on devices, in place too", "[together]") {
   const std::vector<int> device_of = placed(GENERATE(from_range(placements)));
