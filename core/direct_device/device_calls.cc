@@ -5,7 +5,6 @@
 #include <thread>
 
 #include "core/base/log.h"
-#include "core/plan/decide.h"
 #include "core/stream/buffers.h"
 #include "core/stream/own_messages.h"
 #include "core/stream/wait.h"
@@ -139,8 +138,7 @@ void DeviceCalls::pass_over(const stream::Request& request) {
 
 /// What the graph replays must exist as long as it does.
 void DeviceCalls::keep_with(cuda::Graph graph) {
-  auto kept = std::make_unique<Kept>(
-      Kept{watcher_, current_.collective && current_.collective->reads_windows()});
+  auto kept = std::make_unique<Kept>(Kept{watcher_, false});
   watcher_->retain(kept->reads_windows);
   cuda::keep_with(graph, kept.release(), forgotten);
 }
@@ -159,33 +157,20 @@ void DeviceCalls::begin(const stream::Request& request) {
   stream::check_context(request.stream, request.call, context_, heap.rank());
   current_.begin(request.stream);
   resident::Executor* const executor = watcher_->executor();
-  const bool could_wait = executor != nullptr && executor->serves(request.call);
-  const bool small = could_wait && (index_space_bytes(request.call, heap.ranks()) <=
-                                        executor->most_bytes_in_windows() ||
-                                    !allows_default(request));
-  const WindowPlaces places =
-      small ? WindowPlaces{} : places_of(request, windows_, heap.rank(), heap.ranks());
-  const bool waits = could_wait && places == WindowPlaces{};
-  const std::uint64_t sequence = watcher_->announce(request.call, true, places);
+  const bool waits = executor != nullptr && executor->serves(request.call);
+  const std::uint64_t sequence = watcher_->announce(request.call, true);
   if (sequence == 0) return rethrow_failure();
   guarded([&] {
     const std::uint64_t number = current_.capture ? 0 : watcher_->next();
     if (waits) {
       current_.resident = request;
     } else {
-      current_.collective.emplace(heap, request, find_buffers(places, number), turn_, number,
-                                  collective_entries_);
+      current_.collective.emplace(heap, request, turn_, number, collective_entries_);
       turn_ = current_.collective->next_turn();
     }
     note_in_trace({&request, 1});
     enter({.sequence = sequence}, number);
   });
-}
-
-Buffers DeviceCalls::find_buffers(const WindowPlaces& places, std::uint64_t number) const {
-  if (places == WindowPlaces{}) return {};
-  claim_windows(number);
-  return {windows_.addresses(places.input), windows_.addresses(places.output)};
 }
 
 /// For the call that is about to be put into its stream.

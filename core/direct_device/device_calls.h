@@ -10,10 +10,8 @@
 //   queues if there are more streams than queues. So ranks that are threads need a queue for each
 //   stream.
 // - It can be captured into graphs and replayed, unless it is one-sided.
-// - Buffers are staged in this rank's halves, which peers read. Buffers in windows are read in
-//   place (buffers.h).
-// - Collectives are one co-resident kernel where that is possible (core/resident), but for large ones
-//   in windows.
+// - Buffers are staged in this rank's halves, which peers read.
+// - Collectives are one co-resident kernel where that is possible (core/resident).
 // - Calls of one communicator run in the order in which they are made, whatever their streams,
 //   including those that stream::AllRanks and stream::StreamCalls make for a rank.
 //
@@ -32,6 +30,7 @@
 #include "core/direct_device/one_sided.h"
 #include "core/direct_device/running.h"
 #include "core/direct_device/watcher.h"
+#include "core/direct_device/windows.h"
 #include "core/stream/order.h"
 #include "core/stream/traced.h"
 
@@ -126,7 +125,6 @@ class DeviceCalls {
   bool can_serve(const stream::Request& request) const;
   bool follows(const stream::Request& request) const;
   bool allows_default(const stream::Request& request) const;
-  Buffers find_buffers(const WindowPlaces& places, std::uint64_t number) const;
   void claim_windows(std::uint64_t number, std::optional<int> only = {}) const;
   void announce(const std::vector<stream::Request>& messages, const std::vector<bool>& served);
   void note_in_trace(std::span<const stream::Request> requests);

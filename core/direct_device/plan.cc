@@ -35,17 +35,14 @@ bool reads(const Schedule& promise, int reader, int source) {
 
 }  // namespace
 
-Plan::Plan(const Call& call, int rank, int ranks, std::size_t half_bytes, InPlace in_place,
-           bool overlap, Counts counts)
+Plan::Plan(const Call& call, int rank, int ranks, std::size_t half_bytes, Counts counts)
     : call_(call),
       blocks_(partition_of(call, counts, make_layout(call.collective, ranks, 1))),
       rank_(rank),
       ranks_(ranks),
-      element_bytes_(size_of(call.type)),
-      in_place_(in_place),
-      overlap_(overlap) {
+      element_bytes_(size_of(call.type)) {
   if (call.collective == Collective::barrier || call.collective == Collective::send_recv ||
-      is_scan(call.collective) || (info(call.collective).has_root && shows_buffers()))
+      is_scan(call.collective))
     throw Error(ErrorCode::internal, "no plan between devices for " + to_string(call));
   const Schedule promise{
       .collective = call.collective, .ranks = ranks, .root = call.root, .layout = blocks_.layout()};
@@ -74,13 +71,6 @@ ChunkSpan Plan::held_by(int rank, Buffer buffer) const {
 
 /// In elements of a block.
 std::size_t Plan::largest_slice(std::size_t half_bytes) const {
-  if (shows_buffers()) {
-    if (call_.collective != Collective::all_reduce || in_place_.output)
-      return blocks_.largest_chunk();
-    // Parts must fit halves.
-    const std::size_t part = half_bytes / element_bytes_;
-    return static_cast<std::size_t>(ranks_) * (part > unit ? part - part % unit : part);
-  }
   const int blocks = held_by(call_.root, Buffer::input).count;  // no rank shows more
   const std::size_t limit = blocks_.longest_slice(blocks, half_bytes / element_bytes_);
   return limit > aligned ? limit - limit % aligned : limit;
@@ -91,11 +81,8 @@ std::size_t Plan::at(Buffer buffer, int rank, int block, const Range& range) con
   return bytes(blocks_.offset(block) - blocks_.offset(held_by(rank, buffer).first) + range.begin);
 }
 
-/// The same in what the rank shows. In a half the ranges of its input's blocks lie one after the
-/// other.
-std::size_t Plan::shown_at(Where shown, int rank, int block, const Range& range) const {
-  if (shown == Where::input) return at(Buffer::input, rank, block, range);
-  if (shown == Where::output) return at(Buffer::output, rank, block, range);
+/// The same in the rank's half, where the ranges of its input's blocks lie one after the other.
+std::size_t Plan::shown_at(int rank, int block, const Range& range) const {
   const int first = held_by(rank, Buffer::input).first;
   return bytes(range.blocks.offset(block) - range.blocks.offset(first));
 }
@@ -105,16 +92,15 @@ Slice Plan::slice(std::size_t index) const {
   const std::size_t count = std::min(limit_, blocks_.largest_chunk() - begin);
   const Range range{begin, count, blocks_.range(begin, count)};
   Slice slice{.readers = readers_, .sources = sources_};
-  if (shows_buffers()) slice.shown = in_place_.input ? Where::input : Where::output;
   fill(range, slice);
   for (const Move& move : moves_) {
     const std::size_t to = at(Buffer::output, rank_, move.to, range);
     const std::size_t length = size(move.to, range);
     if (length == 0) continue;
     if (move.source != rank_) {
-      const std::size_t from = shown_at(slice.shown, move.source, move.from, range);
+      const std::size_t from = shown_at(move.source, move.from, range);
       slice.pulls.push_back({move.source, {from, to, length}});
-    } else if (slice.shown != Where::output) {  // there it is shown already
+    } else {
       slice.own.push_back({at(Buffer::input, rank_, move.from, range), to, length});
     }
   }
@@ -126,48 +112,34 @@ Slice Plan::slice(std::size_t index) const {
 /// reduced: there all operands are shown, as they may have been scaled on the way.
 void Plan::fill(const Range& range, Slice& slice) const {
   const bool reduces = info(call_.collective).reduces;
-  if (slice.shown == Where::input || (!reduces && readers_.empty())) return;
+  if (!reduces && readers_.empty()) return;
   const ChunkSpan mine = held_by(rank_, Buffer::input);
   if (mine.count > 1 && range.count == blocks_.largest_chunk())
     return add({0, 0, bytes(range.blocks.elements())}, slice.fill);
   for (int block = mine.first; block < mine.first + mine.count; ++block) {
     if (mine.count > 1 && block == rank_ && !reduces) continue;
-    add({at(Buffer::input, rank_, block, range), shown_at(slice.shown, rank_, block, range),
-         size(block, range)},
+    add({at(Buffer::input, rank_, block, range), shown_at(rank_, block, range), size(block, range)},
         slice.fill);
   }
 }
 
 void Plan::reduce(const Range& range, Slice& slice) const {
-  const bool is_all_reduce = call_.collective == Collective::all_reduce;
-  if (is_all_reduce && !is_one_shot(range)) return reduce_parts(range, slice);
+  if (call_.collective == Collective::all_reduce && !is_one_shot(range))
+    return reduce_parts(range, slice);
   const std::size_t count = range.blocks.size(*reduced_);
-  const std::size_t to = at(Buffer::output, rank_, *reduced_, range);
   if (count == 0) return;
-  slice.reducing = {shown_at(slice.shown, rank_, *reduced_, range), count, Where::output, to};
-  if (!is_all_reduce || !shows_buffers() || !overlap_) return;
-  slice.reducing->target = Where::half;
-  slice.reducing->at = 0;
-  slice.late = {{0, to, bytes(count)}};
+  slice.reducing = {shown_at(rank_, *reduced_, range), count,
+                    at(Buffer::output, rank_, *reduced_, range)};
 }
 
-/// Each part goes to the same place of the own half, or of the output. Where inputs are read and
-/// outputs are not, it goes to the beginning of the half.
 void Plan::reduce_parts(const Range& range, Slice& slice) const {
-  slice.reduced = in_place_.output ? Where::output : Where::half;
-  const std::size_t user = bytes(range.begin);
-  const std::size_t first = in_place_.input ? user : 0;
   for (int hops = 1; hops <= ranks_; ++hops) {
     const int part = ahead(hops);
     const std::size_t begin = part_begin(range.count, part, ranks_);
     const std::size_t count = part_begin(range.count, part + 1, ranks_) - begin;
     if (count == 0) continue;
-    const std::size_t shown = first + bytes(begin);
-    const std::size_t target =
-        slice.shown == Where::input && slice.reduced == Where::half ? 0 : shown;
-    if (part == rank_) slice.reducing = {shown, count, slice.reduced, target};
-    if (part == rank_ && slice.reduced == Where::output) continue;
-    slice.gathers.push_back({part, {target, user + bytes(begin), bytes(count)}});
+    if (part == rank_) slice.reducing = {bytes(begin), count};
+    slice.gathers.push_back({part, {bytes(begin), bytes(range.begin + begin), bytes(count)}});
   }
 }
 

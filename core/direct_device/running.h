@@ -5,16 +5,12 @@
 //   empty the halves  Wait for the sources: `filled`. Read or reduce theirs. (Large all-reduces:
 //                     tell all `reduced`, wait for it, read the parts.) Tell the sources: `free`.
 //
-// Where peers read users' buffers, a buffer takes the place of the half. It counts as filled when
-// the stream reaches the call. At its end the call waits until all have read: `free`.
-//
 // Slices use the two halves in turn, across calls too. The next slice is filled before one is
 // emptied, so that peers need not wait for each other's copies.
 //
 // There is no deadlock. In every rank's stream the pieces have one order: fill 0, fill 1, empty 0,
 // fill 2, empty 1, ... A fill waits only for peers' empties two slices back. An empty waits only
-// for their fills of the same slice. To wait until all have read means: wait, after the last empty,
-// for peers' empties of the last two slices.
+// for their fills of the same slice.
 //
 // Each signal is sent as often as it is taken (Signals::tell() and take()):
 // - A reader takes `filled` before it sends `free`.
@@ -25,52 +21,24 @@
 // counts calls.
 #pragma once
 
+#include <cstdint>
 #include <vector>
 
 #include "core/direct_device/plan.h"
 #include "core/direct_device/reduce.h"
 #include "core/direct_device/signals.h"
-#include "core/direct_device/windows.h"
 #include "core/resident/executor.h"
 #include "core/stream/request.h"
 
 namespace rondo::direct_device {
 
-/// Which buffers of a collective peers read in place, because all ranks registered them as windows,
-/// and where these buffers are.
-///
-/// All ranks must answer alike without asking each other. So it is done only where NCCL, too, asks
-/// for equal offsets:
-///
-///   reduce_scatter, all_to_all  the input
-///   all_gather                  the output
-///   all_reduce                  both
-///
-/// In an in-place call, the other buffer rightly lies at another offset on each rank. These calls
-/// stay staged:
-/// - broadcast, reduce, gather, scatter: a rank cannot tell where the root's buffers are, and NCCL
-///   allows any.
-/// - calls with a factor (PreMulSum): each rank multiplies its input on the way into its half.
-///
-/// Addresses by rank; empty: peers do not read it.
-struct Buffers {
-  std::vector<cuda::DevicePointer> inputs{};
-  std::vector<cuda::DevicePointer> outputs{};
-};
-
-/// Whether the rank's two buffers have bytes in common.
-bool overlap(const stream::Request& request, int rank, int ranks);
-WindowPlaces places_of(const stream::Request& request, const Windows& windows, int rank, int ranks);
-
 class Running {
  public:
   /// `turn`: the half of its first slice. `number`: the call's, to be written when it begins and
   /// completes; 0: it is captured, and no number is written. `entries_before`: of all calls before.
-  Running(const StagingHeap& heap, const stream::Request& request, Buffers buffers, int turn,
-          std::uint64_t number, std::uint32_t entries_before);
+  Running(const StagingHeap& heap, const stream::Request& request, int turn, std::uint64_t number,
+          std::uint32_t entries_before);
 
-  /// Whether it reads windows of other ranks.
-  bool reads_windows() const { return plan_.shows_buffers(); }
   /// The half of the next call's first slice.
   int next_turn() const;
   /// Puts the next piece into the stream; false when that was the last one. Throws CudaError.
@@ -82,22 +50,17 @@ class Running {
 
  private:
   int half_of(std::size_t slice) const;
-  cuda::DevicePointer at(Where where, int rank, int half) const;
-  cuda::DevicePointer own(Where where, int half) const { return at(where, heap_.rank(), half); }
-  void begin();
+  cuda::DevicePointer own(int half) const { return heap_.half(heap_.rank(), half); }
   void fill(std::size_t index);
   void fill_run(const Run& run, cuda::DevicePointer target) const;
   void empty(std::size_t index);
   void reduce(const Slice& slice, int half) const;
-  void reduce_aside(const Slice& slice, int half, Reduction reduction) const;
-  void pull(const std::vector<Pull>& pulls, Where from, int half) const;
-  void await_readers();
-  void end();
+  void reduce_aside(const Reducing& reducing, int half, Reduction reduction) const;
+  void pull(const std::vector<Pull>& pulls, int half) const;
   void copy(cuda::DevicePointer to, cuda::DevicePointer from, std::size_t bytes) const;
 
   const StagingHeap& heap_;
   stream::Request request_;
-  const Buffers buffers_;
   Plan plan_;
   Signals signals_;
   int turn_;

@@ -29,7 +29,6 @@
 // check: assertion  -DMUTANT=FILLS_UNREAD
 // check: assertion  -DMUTANT=GATHERS_AT_ONCE
 // check: assertion  -DMUTANT=FREES_EARLY
-// check: assertion  -DMUTANT=LEAVES_BUFFERS
 #ifndef N
 #define N 2
 #endif
@@ -40,45 +39,40 @@
 #ifndef MUTANT
 #define MUTANT 0
 #endif
-mtype = { FILLS_AT_ONCE, FILLS_UNREAD, GATHERS_AT_ONCE, FREES_EARLY, LEAVES_BUFFERS }
-// What calls do. In the last three peers read the rank's own buffer in place of its half.
-#define EXCHANGE 0       // all read all: all-gather, all-to-all, small all-reduce
-#define TWO_STEPS 1      // all-reduce: parts are reduced, then all read them
-#define FROM_ROOT 2      // broadcast
-#define TO_ROOT 3        // reduce: the root's half is filled, too, and nobody reads it
-#define BUFFER 4         // all-reduce in place, one shot: written when all have read (`late`)
-#define BUFFER_HALF 5    // all-reduce of two steps; the parts go through halves
-#define BUFFER_OUTPUT 6  // the same in place
+mtype = { FILLS_AT_ONCE, FILLS_UNREAD, GATHERS_AT_ONCE, FREES_EARLY }
+// What calls do:
+#define EXCHANGE 0   // all read all: all-gather, all-to-all, small all-reduce
+#define TWO_STEPS 1  // all-reduce: parts are reduced, then all read them
+#define FROM_ROOT 2  // broadcast
+#define TO_ROOT 3    // reduce: the root's half is filled, too, and nobody reads it
 byte kinds[CALLS], counts[CALLS];  // of slices
-#define shows_buffer (kind >= BUFFER)
-#define has_two_steps (kind == TWO_STEPS || kind >= BUFFER_HALF)
 #define root (call % N)
 #define reads(reader, source) (reader != source && (kind != FROM_ROOT || source == root) && \
                                (kind != TO_ROOT || reader == root))
-#define fills (!shows_buffer && (kind != FROM_ROOT || me == root))
-#define waits_for(peer) (peer != me && (shows_buffer || fills) && MUTANT != FILLS_AT_ONCE)
+#define fills (kind != FROM_ROOT || me == root)
+#define waits_for(peer) (peer != me && fills && MUTANT != FILLS_AT_ONCE)
 #define flag(half, from, to) (((half) * N + (from)) * N + (to))
 bit filled[2 * N * N], reduced[2 * N * N], free_[2 * N * N];
-// Where bytes lie: halves 0 and 1, buffer 2; in N parts. 0: they are being written. Else a number of
-// what is there: of a slice, or of its reduced part.
-byte memory[3 * N * N], ended;
-#define place_of(where, rank, part) (((where) * N + (rank)) * N + (part))
+// What lies in halves, in N parts. 0: it is being written. Else a number of what is there: of a slice,
+// or of its reduced part.
+byte memory[2 * N * N], ended;
+#define place_of(half, rank, part) (((half) * N + (rank)) * N + (part))
 #define number(slice) (2 * (slice) + 1)
 
 inline tell(word) { assert(word == 0); word = 1 }
 inline take(word) { word == 1 -> word = 0 }
-inline put(where, value) { for (part : 0 .. N - 1) { memory[place_of(where, me, part)] = value } }
+inline put(value) { for (part : 0 .. N - 1) { memory[place_of(half, me, part)] = value } }
 // What this rank reads of its sources' (Slice::pulls, reducing): one part where it reduces in two steps.
 inline look() {
   for (peer : 0 .. N - 1) {
     for (part : 0 .. N - 1) {
-      assert(!reads(me, peer) || (has_two_steps && part != me) ||
-             memory[place_of(shown, peer, part)] == what)
+      assert(!reads(me, peer) || (kind == TWO_STEPS && part != me) ||
+             memory[place_of(half, peer, part)] == what)
     }
   }
 }
 inline look_at_reduced() {
-  for (peer : 0 .. N - 1) { assert(peer == me || memory[place_of(shown, peer, peer)] == what) }
+  for (peer : 0 .. N - 1) { assert(peer == me || memory[place_of(half, peer, peer)] == what) }
 }
 inline free_sources(now) {
   for (peer : 0 .. N - 1) {
@@ -97,10 +91,10 @@ inline fill_half(slice) {
       :: else
       fi
     }
-    if :: fills -> put(half, 0) :: else fi
+    if :: fills -> put(0) :: else fi
   }
   atomic {
-    if :: fills -> put(half, number(first + slice)) :: else fi;
+    if :: fills -> put(number(first + slice)) :: else fi;
     for (peer : 0 .. N - 1) {
       if :: reads(peer, me) -> tell(filled[flag(half, me, peer)]) :: else fi
     }
@@ -111,58 +105,34 @@ inline fill_half(slice) {
 inline empty_half(slice) {
   atomic {
     half = (first + slice) % 2;
-    shown = (shows_buffer -> 2 : half);
-    what = number((shows_buffer -> first : first + slice));
+    what = number(first + slice);
     for (peer : 0 .. N - 1) {
       if :: reads(me, peer) -> take(filled[flag(half, peer, me)]) :: else fi
     }
     look();
     free_sources(MUTANT == FREES_EARLY)
   }
-  if
-  :: has_two_steps -> reduce_part(slice)
-  :: kind == BUFFER -> atomic { look(); put(half, 0) }
-  :: else
-  fi;
+  if :: kind == TWO_STEPS -> reduce_part(slice) :: else fi;
   atomic {
-    if
-    :: has_two_steps -> look_at_reduced()
-    :: kind == BUFFER -> put(half, number(first + slice) + 1)
-    :: else -> look()
-    fi;
+    if :: kind == TWO_STEPS -> look_at_reduced() :: else -> look() fi;
     free_sources(MUTANT != FREES_EARLY)
   }
 }
 inline reduce_part(slice) {
   atomic {
     look();
-    shown = (kind == BUFFER_OUTPUT -> 2 : half);
     what = number(first + slice) + 1;
-    memory[place_of(shown, me, me)] = 0
+    memory[place_of(half, me, me)] = 0
   }
   atomic {
-    memory[place_of(shown, me, me)] = what;
+    memory[place_of(half, me, me)] = what;
     for (peer : 0 .. N - 1) { if :: peer != me -> tell(reduced[flag(half, me, peer)]) :: else fi }
   }
   atomic {
     for (peer : 0 .. N - 1) {
       if :: peer != me && MUTANT != GATHERS_AT_ONCE -> take(reduced[flag(half, peer, me)]) :: else fi
     }
-    look_at_reduced();
-    // In place, parts of others are written over this rank's input. Their readers have reduced them.
-    for (part : 0 .. N - 1) {
-      if :: kind == BUFFER_OUTPUT && part != me -> memory[place_of(2, me, part)] = 0 :: else fi
-    }
-  }
-}
-// Running::await_readers(). Then the result (`late`) or later work is written to the buffer.
-inline leave_buffers() {
-  atomic {
-    for (last : 1 .. (count > 1 -> 2 : 1)) {
-      half = (first + count - last) % 2;
-      for (peer : 0 .. N - 1) { free_[flag(half, peer, me)] == 1 || MUTANT == LEAVES_BUFFERS }
-    }
-    put(2, 0)
+    look_at_reduced()
   }
 }
 
@@ -182,19 +152,14 @@ proctype host(byte me) {
 
 // Running::advance(), again and again
 proctype stream(byte me) {
-  byte call, kind, count, first, half, shown, what, peer, part, done, last;
+  byte call, kind, count, first, half, what, peer, part, done;
   for (call : 0 .. CALLS - 1) {
-    atomic {
-      kind = kinds[call];
-      count = counts[call];
-      if :: shows_buffer -> put(2, number(first)) :: else fi
-    }
+    atomic { kind = kinds[call]; count = counts[call] }
     for (done : 0 .. count - 1) {
       await_turn();
       if :: done == 0 -> fill_half(0) :: else fi;
       if :: done + 1 < count -> fill_half(done + 1) :: else fi;
       empty_half(done);
-      if :: shows_buffer && done + 1 == count -> leave_buffers() :: else fi;
       end_turn()
     }
     first = first + count
@@ -207,10 +172,10 @@ init {
   atomic {
     for (i : 0 .. 2 * N * N - 1) { free_[i] = 1 }
     for (i : 0 .. CALLS - 1) {
-      select(chosen : EXCHANGE .. BUFFER_OUTPUT);
+      select(chosen : EXCHANGE .. TO_ROOT);
       kinds[i] = chosen;
       select(chosen : 1 .. SLICES);
-      counts[i] = (kinds[i] == BUFFER || kinds[i] == BUFFER_OUTPUT -> 1 : chosen)
+      counts[i] = chosen
     }
     for (i : 0 .. N - 1) {
       run stream(i);

@@ -1,14 +1,12 @@
 // Plans between devices, carried out by hand on host memory. Every collective must come out right,
 // also in place, whatever its size compared to half a staging heap. No rank may read what was not
-// shown. The same is checked where peers read the users' own buffers: then no rank may overwrite
-// what is still to be read.
+// shown.
 #include "core/direct_device/plan.h"
 
 #include <algorithm>
 #include <cstring>
 #include <numeric>
 #include <set>
-#include <tuple>
 
 #include "tests/catch.h"
 #include "tests/sanitizers.h"
@@ -25,9 +23,8 @@ constexpr std::size_t half_bytes = half_elements * sizeof(int);
 /// A rank's buffers and half.
 class Rank {
  public:
-  Rank(const Trial& trial, int rank, InPlace shown)
-      : plan_(trial.given().call, rank, trial.ranks(), half_bytes, shown, trial.given().in_place,
-              trial.given().counts),
+  Rank(const Trial& trial, int rank)
+      : plan_(trial.given().call, rank, trial.ranks(), half_bytes, trial.given().counts),
         memory_(trial.before(rank)),
         half_(half_bytes, std::byte{0xf9}),
         input_(trial.input(rank)),
@@ -37,10 +34,7 @@ class Rank {
   Slice slice(std::size_t index) const { return plan_.slice(index); }
   std::byte* input() { return memory_.data() + input_; }
   std::byte* output() { return memory_.data() + output_; }
-  std::byte* at(Where where) {
-    if (where == Where::half) return half_.data();
-    return where == Where::input ? input() : output();
-  }
+  std::byte* half() { return half_.data(); }
   const Bytes& memory() const { return memory_; }
 
  private:
@@ -55,24 +49,23 @@ void place(std::byte* to, const std::byte* from, std::size_t bytes) {
   if (to != from) std::memcpy(to, from, bytes);
 }
 
-void pull(std::vector<Rank>& ranks, std::size_t self, const std::vector<Pull>& pulls, Where from) {
+void pull(std::vector<Rank>& ranks, std::size_t self, const std::vector<Pull>& pulls) {
   for (const Pull& each : pulls) {
     Rank& source = ranks[static_cast<std::size_t>(each.rank)];
-    place(ranks[self].output() + each.run.to, source.at(from) + each.run.from, each.run.bytes);
+    place(ranks[self].output() + each.run.to, source.half() + each.run.from, each.run.bytes);
   }
 }
 
 void reduce(std::vector<Rank>& ranks, std::size_t self, const Slice& slice) {
   const Reducing& reducing = *slice.reducing;
-  std::byte* const to = ranks[self].at(reducing.target) + reducing.at;
-  if (reducing.target == Where::half)
-    REQUIRE(reducing.at + reducing.count * sizeof(int) <= half_bytes);
+  std::byte* const to =
+      reducing.to ? ranks[self].output() + *reducing.to : ranks[self].half() + reducing.place;
+  REQUIRE(reducing.place + reducing.count * sizeof(int) <= half_bytes);
   for (std::size_t i = 0; i < reducing.count; ++i) {
     int sum = 0;
     for (Rank& rank : ranks) {
       int operand = 0;
-      std::memcpy(&operand, rank.at(slice.shown) + reducing.place + i * sizeof(int),
-                  sizeof operand);
+      std::memcpy(&operand, rank.half() + reducing.place + i * sizeof(int), sizeof operand);
       sum += operand;
     }
     std::memcpy(to + i * sizeof(int), &sum, sizeof sum);
@@ -86,24 +79,18 @@ void run(std::vector<Rank>& ranks) {
     for (Rank& rank : ranks) {
       REQUIRE(rank.slices() == ranks.front().slices());
       slices.push_back(rank.slice(index));
-      const Where shown = slices.back().shown;
       for (const Run& run : slices.back().fill) {
-        if (shown == Where::half) REQUIRE(run.to + run.bytes <= half_bytes);
-        place(rank.at(shown) + run.to, rank.input() + run.from, run.bytes);
+        REQUIRE(run.to + run.bytes <= half_bytes);
+        place(rank.half() + run.to, rank.input() + run.from, run.bytes);
       }
     }
     for (std::size_t self = 0; self < ranks.size(); ++self) {
       for (const Run& run : slices[self].own)
         place(ranks[self].output() + run.to, ranks[self].input() + run.from, run.bytes);
-      pull(ranks, self, slices[self].pulls, slices[self].shown);
+      pull(ranks, self, slices[self].pulls);
       if (slices[self].reducing) reduce(ranks, self, slices[self]);
     }
-    for (std::size_t self = 0; self < ranks.size(); ++self)
-      pull(ranks, self, slices[self].gathers, slices[self].reduced);
-    for (std::size_t self = 0; self < ranks.size(); ++self) {
-      for (const Run& run : slices[self].late)
-        place(ranks[self].output() + run.to, ranks[self].at(Where::half) + run.from, run.bytes);
-    }
+    for (std::size_t self = 0; self < ranks.size(); ++self) pull(ranks, self, slices[self].gathers);
   }
 }
 
@@ -118,20 +105,17 @@ void check_signals(const std::vector<Rank>& ranks, bool ragged) {
         const bool shows = std::ranges::count(read.readers, static_cast<int>(a)) > 0;
         REQUIRE(reads == shows);
         const bool has_nothing = ragged && read.fill.empty();
-        REQUIRE((!shows || !read.fill.empty() || has_nothing || read.shown == Where::input));
-        REQUIRE(reading.shown == read.shown);
-        REQUIRE(reading.reduced == read.reduced);
+        REQUIRE((!shows || !read.fill.empty() || has_nothing));
         REQUIRE(reading.gathers.empty() == read.gathers.empty());
       }
     }
   }
 }
 
-/// Carries out the call of ranks that show these of their own buffers.
-void check(const test::Case& given, int ranks, InPlace shown = {}) {
+void check(const test::Case& given, int ranks) {
   const Trial trial(given, ranks);
   std::vector<Rank> all;
-  for (int rank = 0; rank < ranks; ++rank) all.emplace_back(trial, rank, shown);
+  for (int rank = 0; rank < ranks; ++rank) all.emplace_back(trial, rank);
   check_signals(all, !given.counts.empty());
   run(all);
   for (int rank = 0; rank < ranks; ++rank)
@@ -177,70 +161,26 @@ std::vector<std::size_t> ragged_counts(int ranks, int pattern) {
   }
 }
 
-TEST_CASE("plans between devices carry out ragged collectives, also from users' own buffers") {
-  const auto [collective, shown] = GENERATE(
-      std::tuple(Collective::reduce_scatter, InPlace{}),
-      std::tuple(Collective::reduce_scatter, InPlace{true, false}),
-      std::tuple(Collective::all_gather, InPlace{}),
-      std::tuple(Collective::all_gather, InPlace{false, true}),
-      std::tuple(Collective::scatter, InPlace{}), std::tuple(Collective::gather, InPlace{}));
+TEST_CASE("plans between devices carry out ragged collectives") {
+  const auto collective = GENERATE(Collective::reduce_scatter, Collective::all_gather,
+                                   Collective::scatter, Collective::gather);
   const int ranks = GENERATE(from_range(test::cells<int>({2, 3, 5}, {3})));
   const std::vector<std::size_t> counts = ragged_counts(ranks, GENERATE(0, 1, 2, 3));
   const bool in_place = GENERATE(false, true);
   const int root = info(collective).has_root ? 1 : 0;
   const Call call{.collective = collective, .type = DataType::int32, .root = root};
-  check({.call = shape(call, counts).call, .counts = counts, .in_place = in_place}, ranks, shown);
-}
-
-TEST_CASE("plans that read users' own buffers carry out their collectives") {
-  const auto [collective, shown, in_place] =
-      GENERATE(std::tuple(Collective::all_reduce, InPlace{true, false}, false),
-               std::tuple(Collective::all_reduce, InPlace{true, true}, false),
-               std::tuple(Collective::all_reduce, InPlace{true, true}, true),
-               std::tuple(Collective::reduce_scatter, InPlace{true, false}, false),
-               std::tuple(Collective::reduce_scatter, InPlace{true, false}, true),
-               std::tuple(Collective::all_gather, InPlace{false, true}, false),
-               std::tuple(Collective::all_gather, InPlace{false, true}, true),
-               std::tuple(Collective::all_to_all, InPlace{true, false}, false));
-  const int ranks = GENERATE(from_range(test::cells<int>({2, 3, 5}, {3})));
-  const std::size_t one_shot = Plan::most_one_shot_bytes / sizeof(int);
-  const std::size_t most = static_cast<std::size_t>(ranks) * half_elements;  // held by halves
-  const std::size_t count =
-      GENERATE_COPY(std::size_t{1}, std::size_t{77}, one_shot, one_shot + 1, half_elements + 1,
-                    most - 1, most, most + 1, 2 * most + 4711);
-  const Call call{.count = count, .collective = collective, .type = DataType::int32};
-  // A small all-reduce shows no outputs.
-  const bool one = collective == Collective::all_reduce && count <= one_shot;
-  check({.call = call, .in_place = in_place}, ranks, one ? InPlace{true, false} : shown);
-}
-
-TEST_CASE("a call on users' own buffers is one slice, except where parts go through halves") {
-  const auto slices = [](Collective collective, InPlace shown) {
-    const Call call{.count = 9 * half_elements, .collective = collective, .type = DataType::int32};
-    return Plan(call, 0, 2, half_bytes, shown).slices();
-  };
-  CHECK(slices(Collective::all_gather, {false, true}) == 1);
-  CHECK(slices(Collective::reduce_scatter, {true, false}) == 1);
-  CHECK(slices(Collective::all_to_all, {true, false}) == 1);
-  CHECK(slices(Collective::all_reduce, {true, true}) == 1);
-  CHECK(slices(Collective::all_reduce, {true, false}) == 5);
-  CHECK_THROWS(
-      Plan({.count = 1, .collective = Collective::broadcast}, 0, 2, half_bytes, {true, true})
-          .slice(0));
+  check({.call = shape(call, counts).call, .counts = counts, .in_place = in_place}, ranks);
 }
 
 TEST_CASE("no two ranks read from the same rank at a time") {
   const auto collective = GENERATE(Collective::all_reduce, Collective::reduce_scatter,
                                    Collective::all_gather, Collective::all_to_all);
-  const bool in_windows = GENERATE(false, true);
   const int ranks = GENERATE(range(2, 9));
   const bool moves = collective == Collective::all_gather || collective == Collective::all_to_all;
   const Call call{.count = half_elements, .collective = collective, .type = DataType::int32};
-  const bool shows_output = in_windows && collective == Collective::all_gather;
-  const InPlace shown{.input = in_windows && !shows_output, .output = shows_output};
   std::vector<Slice> slices;
   for (int rank = 0; rank < ranks; ++rank)
-    slices.push_back(Plan(call, rank, ranks, half_bytes, shown).slice(0));
+    slices.push_back(Plan(call, rank, ranks, half_bytes).slice(0));
   const auto reads_at = [&](std::size_t place) {
     std::set<int> sources;
     for (const Slice& slice : slices) {
@@ -265,8 +205,8 @@ TEST_CASE(
   const Slice large = slice_of(Plan::most_one_shot_bytes + 1, 1);
   REQUIRE(large.gathers.size() == 4);
   REQUIRE(large.reducing);
-  CHECK(large.reducing->target == Where::half);
-  CHECK(large.reducing->at == large.gathers.back().run.from);  // the own part
+  CHECK_FALSE(large.reducing->to);
+  CHECK(large.reducing->place == large.gathers.back().run.from);  // the own part
   std::size_t all = 0;
   for (const Pull& part : large.gathers) all += part.run.bytes;
   CHECK(all == Plan::most_one_shot_bytes + 1);
