@@ -35,6 +35,7 @@ void forgotten(void* data) {
 DeviceCalls::DeviceCalls(std::shared_ptr<Watcher> watcher)
     : watcher_(std::move(watcher)),
       context_(watcher_->heap().context()),
+      planner_(watcher_->heap().rank(), watcher_->heap().ranks(), StagingHeap::half_bytes),
       windows_(watcher_->heap()),
       counts_(watcher_->heap().ranks()) {
   const cuda::CurrentContext current(context_);
@@ -165,7 +166,8 @@ void DeviceCalls::begin(const stream::Request& request) {
     if (waits) {
       current_.resident = request;
     } else {
-      current_.collective.emplace(heap, request, turn_, number, collective_entries_);
+      current_.collective.emplace(heap, request, planner_.plan(request.call, request.counts), turn_,
+                                  number, collective_entries_);
       turn_ = current_.collective->next_turn();
     }
     note_in_trace({&request, 1});

@@ -170,6 +170,7 @@ class DeviceCalls {
   } current_{};
   QueuedCalls queued_{};
   std::uint32_t collective_entries_ = 0;  ///< in streams so far, but for resident calls
+  Planner planner_;
   Windows windows_;
   struct Withdrawal {
     std::mutex mutex{};

@@ -18,11 +18,11 @@ std::size_t entries_of(const Slice& slice) {
 
 }  // namespace
 
-Running::Running(const StagingHeap& heap, const stream::Request& request, int turn,
+Running::Running(const StagingHeap& heap, const stream::Request& request, Plan plan, int turn,
                  std::uint64_t number, std::uint32_t entries_before)
     : heap_(heap),
       request_(request),
-      plan_(request.call, heap.rank(), heap.ranks(), StagingHeap::half_bytes, request_.counts),
+      plan_(std::move(plan)),
       signals_(heap),
       turn_(turn),
       number_(number),
@@ -106,13 +106,12 @@ void Running::reduce(const Slice& slice, int half) const {
 
 /// Reduces into user memory that is not aligned to its elements, as kernels need it to be. The
 /// result goes through a place in the own half that no peer reads. The rank's own part of a reduce
-/// or reduce_scatter is such a place. In an all_reduce there is room after what a small slice
-/// takes.
+/// or reduce_scatter is such a place. In an all_reduce there is room after what a small one takes.
 void Running::reduce_aside(const Reducing& reducing, int half, Reduction reduction) const {
-  static_assert(2 * Plan::most_one_shot_bytes <= StagingHeap::half_bytes);
+  static_assert(2 * Planner::most_one_shot_bytes <= StagingHeap::half_bytes);
   const bool is_all_read = request_.call.collective == Collective::all_reduce;
   const cuda::DevicePointer aside =
-      own(half) + (is_all_read ? Plan::most_one_shot_bytes : reducing.place);
+      own(half) + (is_all_read ? Planner::most_one_shot_bytes : reducing.place);
   const cuda::DevicePointer to = std::exchange(reduction.target, aside);
   direct_device::reduce(heap_.context(), request_.call, reduction, request_.stream);
   copy(to, aside, reduction.count * size_of(request_.call.type));

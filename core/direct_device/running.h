@@ -36,8 +36,8 @@ class Running {
  public:
   /// `turn`: the half of its first slice. `number`: the call's, to be written when it begins and
   /// completes; 0: it is captured, and no number is written. `entries_before`: of all calls before.
-  Running(const StagingHeap& heap, const stream::Request& request, int turn, std::uint64_t number,
-          std::uint32_t entries_before);
+  Running(const StagingHeap& heap, const stream::Request& request, Plan plan, int turn,
+          std::uint64_t number, std::uint32_t entries_before);
 
   /// The half of the next call's first slice.
   int next_turn() const;

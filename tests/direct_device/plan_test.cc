@@ -24,7 +24,8 @@ constexpr std::size_t half_bytes = half_elements * sizeof(int);
 class Rank {
  public:
   Rank(const Trial& trial, int rank)
-      : plan_(trial.given().call, rank, trial.ranks(), half_bytes, trial.given().counts),
+      : plan_(Planner(rank, trial.ranks(), half_bytes)
+                  .plan(trial.given().call, trial.given().counts)),
         memory_(trial.before(rank)),
         half_(half_bytes, std::byte{0xf9}),
         input_(trial.input(rank)),
@@ -180,7 +181,7 @@ TEST_CASE("no two ranks read from the same rank at a time") {
   const Call call{.count = half_elements, .collective = collective, .type = DataType::int32};
   std::vector<Slice> slices;
   for (int rank = 0; rank < ranks; ++rank)
-    slices.push_back(Plan(call, rank, ranks, half_bytes).slice(0));
+    slices.push_back(Planner(rank, ranks, half_bytes).plan(call).slice(0));
   const auto reads_at = [&](std::size_t place) {
     std::set<int> sources;
     for (const Slice& slice : slices) {
@@ -199,17 +200,31 @@ TEST_CASE(
     "an all-reduce is one shot when it is small, and each rank reduces a part when it is not") {
   const auto slice_of = [](std::size_t count, int rank) {
     const Call call{.count = count, .collective = Collective::all_reduce, .type = DataType::uint8};
-    return Plan(call, rank, 4, half_bytes).slice(0);
+    return Planner(rank, 4, half_bytes).plan(call).slice(0);
   };
-  CHECK(slice_of(Plan::most_one_shot_bytes, 1).gathers.empty());
-  const Slice large = slice_of(Plan::most_one_shot_bytes + 1, 1);
+  CHECK(slice_of(Planner::most_one_shot_bytes, 1).gathers.empty());
+  const Slice large = slice_of(Planner::most_one_shot_bytes + 1, 1);
   REQUIRE(large.gathers.size() == 4);
   REQUIRE(large.reducing);
   CHECK_FALSE(large.reducing->to);
-  CHECK(large.reducing->place == large.gathers.back().run.from);  // the own part
+  CHECK(large.reducing->place == large.gathers.front().run.from);  // the own part
   std::size_t all = 0;
   for (const Pull& part : large.gathers) all += part.run.bytes;
-  CHECK(all == Plan::most_one_shot_bytes + 1);
+  CHECK(all == Planner::most_one_shot_bytes + 1);
+}
+
+TEST_CASE("a rank copies to its half only what is read there, in one run where it lies together") {
+  const auto runs = [](Collective collective, int rank, std::size_t count) {
+    const Call call{.count = count, .collective = collective, .type = DataType::int32};
+    return Planner(rank, 4, half_bytes).plan(call).slice(0).fill.size();
+  };
+  CHECK(runs(Collective::all_reduce, 1, 9 * half_elements) == 1);  // its parts are side by side
+  CHECK(runs(Collective::reduce_scatter, 1, half_elements) == 4);
+  CHECK(runs(Collective::all_to_all, 1, half_elements) == 3);  // but for the own block
+  CHECK(runs(Collective::all_to_all, 1, 100) == 1);            // whole blocks
+  CHECK(runs(Collective::reduce, 0, 100) == 1);                // the root's own operand
+  CHECK(runs(Collective::gather, 0, 100) == 0);
+  CHECK(runs(Collective::broadcast, 1, 100) == 0);
 }
 
 }  // namespace
