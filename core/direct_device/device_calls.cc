@@ -139,7 +139,8 @@ void DeviceCalls::pass_over(const stream::Request& request) {
 
 /// What the graph replays must exist as long as it does.
 void DeviceCalls::keep_with(cuda::Graph graph) {
-  auto kept = std::make_unique<Kept>(Kept{watcher_, false});
+  auto kept = std::make_unique<Kept>(
+      Kept{watcher_, current_.resident && current_.resident->is_in_windows()});
   watcher_->retain(kept->reads_windows);
   cuda::keep_with(graph, kept.release(), forgotten);
 }
@@ -159,12 +160,14 @@ void DeviceCalls::begin(const stream::Request& request) {
   current_.begin(request.stream);
   resident::Executor* const executor = watcher_->executor();
   const bool waits = executor != nullptr && executor->serves(request.call);
-  const std::uint64_t sequence = watcher_->announce(request.call, true);
+  const WindowPlaces places = waits ? find_places(request) : WindowPlaces{};
+  const std::uint64_t sequence = watcher_->announce(request.call, true, places);
   if (sequence == 0) return rethrow_failure();
   guarded([&] {
     const std::uint64_t number = current_.capture ? 0 : watcher_->next();
     if (waits) {
-      current_.resident = request;
+      if (places != WindowPlaces{}) claim_windows(number);
+      current_.resident.emplace(request, places, windows_);
     } else {
       current_.collective.emplace(heap, request, planner_.plan(request.call, request.counts), turn_,
                                   number, collective_entries_);
@@ -173,6 +176,14 @@ void DeviceCalls::begin(const stream::Request& request) {
     note_in_trace({&request, 1});
     enter({.sequence = sequence}, number);
   });
+}
+
+/// Of a call that a kernel makes.
+WindowPlaces DeviceCalls::find_places(const stream::Request& request) const {
+  if (windows_.empty()) return {};
+  const StagingHeap& heap = watcher_->heap();
+  return places_of(request, watcher_->executor()->windows_of(request.call), windows_, heap.rank(),
+                   heap.ranks());
 }
 
 /// For the call that is about to be put into its stream.
@@ -280,9 +291,8 @@ void DeviceCalls::Current::end() {
 
 std::size_t DeviceCalls::Current::entries_left() const {
   constexpr std::size_t around = 2;  // waits for and records of events
-  constexpr std::size_t of_resident = 3;
   if (collective) return around + collective->entries_left();
-  return around + (messages ? messages->entries_left() : resident ? of_resident : 0);
+  return around + (messages ? messages->entries_left() : resident ? ResidentCall::entries : 0);
 }
 
 void DeviceCalls::wait_for_room() {
@@ -305,7 +315,7 @@ bool DeviceCalls::advance() {
   guarded([&] {
     if (current_.number != 0) wait_for_room();
     if (current_.resident) {
-      put_resident(watcher_->heap(), *watcher_->executor(), *current_.resident, current_.number);
+      current_.resident->put(watcher_->heap(), *watcher_->executor(), current_.number);
     } else {
       more = current_.collective ? current_.collective->advance() : current_.messages->advance();
     }

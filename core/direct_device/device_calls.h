@@ -10,8 +10,9 @@
 //   queues if there are more streams than queues. So ranks that are threads need a queue for each
 //   stream.
 // - It can be captured into graphs and replayed, unless it is one-sided.
-// - Buffers are staged in this rank's halves, which peers read.
-// - Collectives are one co-resident kernel where that is possible (core/resident).
+// - Collectives are one co-resident kernel where that is possible (core/resident). It reads and writes
+//   peers' buffers where these lie in windows (resident_call.h).
+// - All others are staged in this rank's halves, which peers read (running.h).
 // - Calls of one communicator run in the order in which they are made, whatever their streams,
 //   including those that stream::AllRanks and stream::StreamCalls make for a rank.
 //
@@ -28,6 +29,7 @@
 #include "core/base/as_error.h"
 #include "core/direct_device/messages.h"
 #include "core/direct_device/one_sided.h"
+#include "core/direct_device/resident_call.h"
 #include "core/direct_device/running.h"
 #include "core/direct_device/watcher.h"
 #include "core/direct_device/windows.h"
@@ -125,6 +127,7 @@ class DeviceCalls {
   bool can_serve(const stream::Request& request) const;
   bool follows(const stream::Request& request) const;
   bool allows_default(const stream::Request& request) const;
+  WindowPlaces find_places(const stream::Request& request) const;
   void claim_windows(std::uint64_t number, std::optional<int> only = {}) const;
   void announce(const std::vector<stream::Request>& messages, const std::vector<bool>& served);
   void note_in_trace(std::span<const stream::Request> requests);
@@ -154,7 +157,7 @@ class DeviceCalls {
   /// The call that is being put into its stream.
   struct Current {
     std::optional<Running> collective{};  ///< at most one of the three
-    std::optional<stream::Request> resident{};
+    std::optional<ResidentCall> resident{};
     std::optional<Messages> messages{};
     std::optional<cuda::Capture> capture{};
     cuda::Stream stream = nullptr;

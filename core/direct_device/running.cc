@@ -137,18 +137,4 @@ void Running::empty(std::size_t index) {
   for (const int source : slice.sources) signals_.tell(Signal::free, half, source);
 }
 
-void put_resident(const StagingHeap& heap, resident::Executor& executor,
-                  const stream::Request& request, std::uint64_t number) {
-  Signals signals(heap);
-  signals.begin(number);
-  signals.put(request.stream);
-  const device::Scalar scalar =
-      request.scale ? scalar_at(request.scalar, request.call.type, request.scalar_later)
-                    : device::Scalar{};
-  executor.launch(request.call, scalar, cuda::address_of(request.input),
-                  cuda::address_of(request.output), request.stream);
-  signals.end(number);
-  signals.put(request.stream);
-}
-
 }  // namespace rondo::direct_device

@@ -27,7 +27,6 @@
 #include "core/direct_device/plan.h"
 #include "core/direct_device/reduce.h"
 #include "core/direct_device/signals.h"
-#include "core/resident/executor.h"
 #include "core/stream/request.h"
 
 namespace rondo::direct_device {
@@ -70,9 +69,5 @@ class Running {
   std::size_t filled_ = 0;   ///< slices
   std::size_t emptied_ = 0;  ///< slices
 };
-
-/// Puts a call that `executor` serves into its stream. `number`: as Running's. Throws CudaError.
-void put_resident(const StagingHeap& heap, resident::Executor& executor,
-                  const stream::Request& request, std::uint64_t number);
 
 }  // namespace rondo::direct_device

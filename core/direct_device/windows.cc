@@ -114,9 +114,8 @@ Windows::Window Windows::map(const std::vector<Offer>& offers,
 std::uint32_t Windows::add(detail::CommunicatorState* state, const void* buffer,
                            std::size_t bytes) {
   unmap_left();  // before any rank offers what may lie where they did
-  const auto staged = [&](const std::string& why) {
-    log(LogLevel::info, state->rank(), "calls on this window are staged: " + why,
-        LogSubsystem::reg);
+  const auto unused = [&](const std::string& why) {
+    log(LogLevel::info, state->rank(), "calls do not use this window: " + why, LogSubsystem::reg);
     return std::uint32_t{0};
   };
   Offer mine;
@@ -126,7 +125,7 @@ std::uint32_t Windows::add(detail::CommunicatorState* state, const void* buffer,
     mine.obstacle = error.what();
   }
   const std::vector<Offer> offers = exchange_values(state, mine);
-  if (const std::string why = obstacle(offers); !why.empty()) return staged(why);
+  if (const std::string why = obstacle(offers); !why.empty()) return unused(why);
   // From here on nobody may leave the others waiting: the next exchange reports what goes wrong.
   Window window;
   std::string trouble;
@@ -138,12 +137,12 @@ std::uint32_t Windows::add(detail::CommunicatorState* state, const void* buffer,
   if (const std::string first = first_said(state->exchange(trouble)); !first.empty()) {
     window.mapped.clear();
     state->exchange("");  // nobody frees what another one still maps
-    return staged(first);
+    return unused(first);
   }
   windows_.emplace(++newest_, std::move(window));
   log(LogLevel::info, state->rank(),
       "window " + std::to_string(newest_) + " of " + std::to_string(bytes) +
-          " bytes is read in place",
+          " bytes is mapped by all ranks",
       LogSubsystem::reg);
   return newest_;
 }

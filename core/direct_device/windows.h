@@ -1,5 +1,5 @@
-// Windows: users' memory that all ranks of a communicator registered together, so that peers read
-// it in place, or put into it (one_sided.h).
+// Windows: users' memory that all ranks of a communicator registered together, so that peers'
+// kernels read and write it (resident_call.h), and peers put into it (one_sided.h).
 //
 // - A call returns at once, without asking the others. So each rank assumes that its peers' buffers
 //   lie at the same offset of the same window as its own, as NCCL asks for. Ranks announce their
@@ -47,7 +47,8 @@ class Windows {
   /// Where `bytes` at a place of a rank's window are. Throws Error{invalid_argument} where they are
   /// not all in it.
   cuda::DevicePointer address(const WindowPlace& place, int rank, std::size_t bytes) const;
-  /// Where a place is in the window of each rank.
+  bool empty() const { return windows_.empty(); }
+  /// Where a place is in the window of each rank; empty: of none.
   std::vector<cuda::DevicePointer> addresses(const WindowPlace& place) const;
 
   /// Unmaps everything; with the context current.

@@ -5,7 +5,6 @@
 #include <cstring>
 #include <iomanip>
 #include <new>
-#include <set>
 #include <sstream>
 
 #include "core/base/log.h"
@@ -24,6 +23,12 @@ constexpr std::size_t pinned_bytes = copied_from + program_bytes;
 static_assert(sizeof(device::Control) <= copied_from);
 
 constexpr std::size_t aligned(std::size_t bytes) { return (bytes + 255) / 256 * 256; }
+
+std::vector<std::byte*> bytes_at(const std::vector<cuda::DevicePointer>& places) {
+  std::vector<std::byte*> all;
+  for (const cuda::DevicePointer place : places) all.push_back(reinterpret_cast<std::byte*>(place));
+  return all;
+}
 
 std::string uuid_of(int device) {
   cuda::Uuid uuid{};
@@ -85,14 +90,13 @@ Executor::Places::Places(int ranks, const device::ArenaShape& shape)
       end(scratch + scratch_bytes(shape)) {}
 
 Executor::Executor(const detail::CommunicatorState& state, cuda::Context context,
-                   std::uint32_t stripes, std::unique_ptr<BlockBudget> budget, bool share_devices)
+                   std::uint32_t stripes, std::unique_ptr<BlockBudget> budget)
     : rank_(state.rank()),
       around_(state.topology()),
       selection_(state.algorithms()),
       shape_(arena_shape(state.size(), stripes)),
       kernels_(cuda::ResidentKernels::of(context)),
       budget_(std::move(budget)),
-      share_devices_(share_devices),
       places_(state.size(), shape_),
       pinned_(pinned_bytes),
       copies_(cuda::make_stream()),
@@ -126,10 +130,7 @@ std::shared_ptr<Executor> Executor::make(const std::shared_ptr<detail::Communica
   }
   budget->reduce(stripes);
   tell(*state, {}, stripes);
-  std::set<std::string> devices;
-  for (const Candidate& each : candidates) devices.insert(each.device);
-  return std::shared_ptr<Executor>(new Executor(*state, context, stripes, std::move(budget),
-                                                devices.size() < candidates.size()));
+  return std::shared_ptr<Executor>(new Executor(*state, context, stripes, std::move(budget)));
 }
 
 void Executor::connect(const std::vector<cuda::DevicePointer>& places) {
@@ -157,18 +158,17 @@ std::byte* const* Executor::arenas() const {
   return reinterpret_cast<std::byte* const*>(places_.own + places_.table);
 }
 
-const Choice& Executor::choice_of(const Call& call) {
-  return chosen_
-      .find(call, {},
-            [&] {
-              Choice choice = choose(call, around_, selection_);
-              if (choice.form == Form::program &&
-                  (!programs_.has_room_for(choice.composition, call.root) ||
-                   !takes(choice.composition, call)))
-                choice.form = Form::finite;
-              return std::make_shared<const Chosen>(Chosen{call, choice});
-            })
-      ->choice;
+const Executor::Chosen& Executor::chosen(const Call& call) {
+  return *chosen_.find(call, {}, [&] { return choose_for(call); });
+}
+
+std::shared_ptr<const Executor::Chosen> Executor::choose_for(const Call& call) {
+  Chosen made{.call = call, .choice = choose(call, around_, selection_)};
+  const Composition& composition = made.choice.composition;
+  if (made.choice.form == Form::program && !takes(composition, call))
+    made.choice.form = Form::finite;
+  if (made.choice.form == Form::program) made.windows = programs_.windows_of(composition, call);
+  return std::make_shared<const Chosen>(std::move(made));
 }
 
 /// A program that a user wrote may be too long, or need more than devices have.
@@ -183,31 +183,33 @@ bool Executor::takes(const Composition& composition, const Call& call) const {
   return false;
 }
 
-bool Executor::serves(const Call& call) { return choice_of(call).form != Form::finite; }
-
-/// Copies from windows use links better, but streams take longer to wait for each other. By models of GPUs
-/// with links (bench/results/gpu-model-8-h100.txt) a block makes up for that until it has moved 256 KiB
-/// at 2 and 4 ranks, and more at 8. For ranks that share a GPU there is no model.
-std::size_t Executor::most_bytes_in_windows() const {
-  constexpr std::size_t of_block = std::size_t{256} << 10;
-  return share_devices_ ? 2 * of_block : shape_.stripes * of_block;
+/// There is room for a program now, whatever there was when the choice was made.
+bool Executor::serves(const Call& call) {
+  const Choice& choice = chosen(call).choice;
+  if (choice.form != Form::program) return choice.form == Form::small;
+  return programs_.has_room_for({choice.composition, call.root});
 }
 
-void Executor::launch(const Call& call, const device::Scalar& scalar, cuda::DevicePointer input,
-                      cuda::DevicePointer output, cuda::Stream stream) {
-  const Choice& choice = choice_of(call);
-  if (choice.form == Form::small) return launch_small(call, choice, scalar, input, output, stream);
-  launch_program(call, choice.composition, scalar, input, output, stream);
+WindowUse Executor::windows_of(const Call& call) {
+  const Chosen& of_call = chosen(call);
+  const bool has_room = of_call.windows.any() &&
+                        programs_.has_room_for({of_call.choice.composition, call.root, true});
+  return has_room ? of_call.windows : WindowUse{};
+}
+
+void Executor::launch(const Call& call, const CallBuffers& buffers, cuda::Stream stream) {
+  const Choice& choice = chosen(call).choice;
+  if (choice.form == Form::small) return launch_small(call, choice, buffers, stream);
+  launch_program(call, choice.composition, buffers, stream);
 }
 
 /// Averages as in programs: the sum is divided, once.
-void Executor::launch_small(const Call& call, const Choice& choice, const device::Scalar& scalar,
-                            cuda::DevicePointer input, cuda::DevicePointer output,
+void Executor::launch_small(const Call& call, const Choice& choice, const CallBuffers& buffers,
                             cuda::Stream stream) {
   const bool averages = call.op == ReduceOperator::avg;
   device::SmallCall small;
-  small.input = reinterpret_cast<const std::byte*>(input);
-  small.output = reinterpret_cast<std::byte*>(output);
+  small.input = reinterpret_cast<const std::byte*>(buffers.input);
+  small.output = reinterpret_cast<std::byte*>(buffers.output);
   small.arenas = arenas();
   small.control = control_on_device();
   small.arena = shape_;
@@ -217,16 +219,15 @@ void Executor::launch_small(const Call& call, const Choice& choice, const device
                   .op = averages ? ReduceOperator::sum : call.op,
                   .after = averages ? 1.0 / around_.ranks : 1.0,
                   .divisor = averages ? static_cast<std::uint64_t>(around_.ranks) : 1,
-                  .scalar = scalar};
+                  .scalar = buffers.scalar};
   small.algorithm = choice.small;
   small.stripes = choice.stripes;
   kernels_.launch(small, stream);
 }
 
-std::shared_ptr<const Executor::Launch> Executor::prepare(const Call& call,
-                                                          const Composition& composition) {
-  const StoredProgram& stored = programs_.find(
-      composition, call.root, [this](std::size_t number, std::span<const std::byte> program) {
+std::shared_ptr<const Executor::Launch> Executor::prepare(const Call& call, const ProgramKey& key) {
+  const StoredProgram& stored =
+      programs_.find(key, [this](std::size_t number, std::span<const std::byte> program) {
         copy_in(program_place(number), program);
       });
   Launch made{.call = call};
@@ -234,19 +235,25 @@ std::shared_ptr<const Executor::Launch> Executor::prepare(const Call& call,
   made.context.scratch = reinterpret_cast<std::byte*>(places_.own + places_.scratch);
   made.context.arenas = arenas();
   made.context.control = control_on_device();
-  made.context.sizes = programs_.sizes_of(stored, call);
+  made.context.sizes = device::sizes_of(programs_.request(stored, call));
+  made.program = &stored;
   made.blocks = static_cast<unsigned>(stored.schedule.lanes) * made.context.sizes.stripes;
   return std::make_shared<const Launch>(made);
 }
 
 void Executor::launch_program(const Call& call, const Composition& composition,
-                              const device::Scalar& scalar, cuda::DevicePointer input,
-                              cuda::DevicePointer output, cuda::Stream stream) {
-  const Launch& prepared = *launches_.find(call, {}, [&] { return prepare(call, composition); });
+                              const CallBuffers& buffers, cuda::Stream stream) {
+  const bool in_windows = buffers.in_windows();
+  const Launch& prepared = *(in_windows ? launches_in_windows_ : launches_).find(call, {}, [&] {
+    return prepare(call, {composition, call.root, in_windows});
+  });
   device::RankContext made = prepared.context;
-  made.input = reinterpret_cast<const std::byte*>(input);
-  made.output = reinterpret_cast<std::byte*>(output);
-  made.sizes.recipe.scalar = scalar;
+  made.input = reinterpret_cast<const std::byte*>(buffers.input);
+  made.output = reinterpret_cast<std::byte*>(buffers.output);
+  made.sizes.recipe.scalar = buffers.scalar;
+  if (in_windows)
+    made.windows = device::windows_of(programs_.request(*prepared.program, call),
+                                      bytes_at(buffers.inputs), bytes_at(buffers.outputs));
   kernels_.launch(made, prepared.blocks, stream);
 }
 
@@ -262,6 +269,9 @@ void Executor::abort() {
 std::optional<std::string> Executor::wait_record() const {
   const device::Failure* const record = device::failure_of(control());
   if (record == nullptr) return std::nullopt;
+  if (record->awaited == device::Awaited::meeting)
+    return "its kernel waited for rank " + std::to_string(record->peer) +
+           " to begin the call, or to end a stage of it, in windows";
   const char* const what =
       record->awaited == device::Awaited::credit ? "to take message " : "to send message ";
   return "its kernel waited for rank " + std::to_string(record->peer) + " " + what +

@@ -26,6 +26,18 @@
 
 namespace rondo::resident {
 
+/// A rank's buffers in a call.
+struct CallBuffers {
+  device::Scalar scalar{};  ///< multiplies the input first
+  cuda::DevicePointer input = 0;
+  cuda::DevicePointer output = 0;
+  /// Of all ranks, by rank, where peers touch them in windows; else empty.
+  std::vector<cuda::DevicePointer> inputs{};
+  std::vector<cuda::DevicePointer> outputs{};
+
+  bool in_windows() const { return !inputs.empty() || !outputs.empty(); }
+};
+
 /// Threads: one at a time, but abort() and wait_record() from any.
 class Executor {
  public:
@@ -51,15 +63,14 @@ class Executor {
   /// Whether calls of this shape are made here: the same on every rank. They have at least one
   /// element. Throws Error{configuration} where RONDO_ALGORITHM leaves no algorithm.
   bool serves(const Call& call);
-  /// Up to so many bytes a call is faster here than by copies, also where its buffers lie in windows. The
+  /// Which buffers of a call that is served peers touch where they lie, if these lie in windows. The
   /// same on every rank.
-  std::size_t most_bytes_in_windows() const;
+  WindowUse windows_of(const Call& call);
 
-  /// Puts a call that is served into `stream`, of the context, which must be current. `scalar`:
-  /// multiplies the input first. The first call of an algorithm waits until its program is on the
-  /// device. Throws CudaError, and as Programs::find().
-  void launch(const Call& call, const device::Scalar& scalar, cuda::DevicePointer input,
-              cuda::DevicePointer output, cuda::Stream stream);
+  /// Puts a call that is served into `stream`, of the context, which must be current. The first call
+  /// of an algorithm waits until its program is on the device. Throws CudaError, and as
+  /// Programs::find().
+  void launch(const Call& call, const CallBuffers& buffers, cuda::Stream stream);
 
   /// Ends all kernels of this rank for good, also those to come, wherever they wait.
   void abort();
@@ -82,29 +93,31 @@ class Executor {
   struct Chosen {
     Call call{};
     Choice choice{};
+    WindowUse windows{};
   };
   /// Of a program: what all its launches have in common, and its blocks.
   struct Launch {
     Call call{};
     device::RankContext context{};
     unsigned blocks = 0;
+    const StoredProgram* program = nullptr;
   };
 
   Executor(const detail::CommunicatorState& state, cuda::Context context, std::uint32_t stripes,
-           std::unique_ptr<BlockBudget> budget, bool share_devices);
+           std::unique_ptr<BlockBudget> budget);
   device::Control& control() const;
   device::Control* control_on_device() const;
   std::byte* const* arenas() const;
   cuda::DevicePointer program_place(std::size_t number) const;
   void copy_in(cuda::DevicePointer to, std::span<const std::byte> from);
-  void launch_small(const Call& call, const Choice& choice, const device::Scalar& scalar,
-                    cuda::DevicePointer input, cuda::DevicePointer output, cuda::Stream stream);
+  void launch_small(const Call& call, const Choice& choice, const CallBuffers& buffers,
+                    cuda::Stream stream);
   bool takes(const Composition& composition, const Call& call) const;
-  void launch_program(const Call& call, const Composition& composition,
-                      const device::Scalar& scalar, cuda::DevicePointer input,
-                      cuda::DevicePointer output, cuda::Stream stream);
-  const Choice& choice_of(const Call& call);
-  std::shared_ptr<const Launch> prepare(const Call& call, const Composition& composition);
+  void launch_program(const Call& call, const Composition& composition, const CallBuffers& buffers,
+                      cuda::Stream stream);
+  const Chosen& chosen(const Call& call);
+  std::shared_ptr<const Chosen> choose_for(const Call& call);
+  std::shared_ptr<const Launch> prepare(const Call& call, const ProgramKey& key);
 
   const int rank_;
   const Topology around_;
@@ -112,13 +125,13 @@ class Executor {
   const device::ArenaShape shape_;
   const cuda::ResidentKernels& kernels_;
   const std::unique_ptr<BlockBudget> budget_;
-  const bool share_devices_;  ///< some ranks do
   Places places_;
   cuda::PinnedMemory pinned_;  ///< the control, then what copy_in() copies
   cuda::OwnedStream copies_;
   Programs programs_;
   CallCache<Chosen> chosen_{};
   CallCache<Launch> launches_{};
+  CallCache<Launch> launches_in_windows_{};
 };
 
 }  // namespace rondo::resident

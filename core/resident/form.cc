@@ -1,7 +1,6 @@
 #include "core/resident/form.h"
 
 #include <algorithm>
-#include <optional>
 
 #include "core/plan/decide.h"
 
@@ -97,6 +96,19 @@ std::string_view default_algorithm(Collective collective) {
       break;
   }
   return "dissemination";
+}
+
+std::optional<Posted> posted_in_windows(Collective collective) {
+  switch (collective) {
+    case Collective::all_reduce:
+    case Collective::reduce_scatter:
+      return Posted::sums;
+    case Collective::all_gather:
+    case Collective::all_to_all:
+      return Posted::all;
+    default:
+      return std::nullopt;
+  }
 }
 
 bool allows_default(const Call& call, Counts counts, const Topology& around,

@@ -6,11 +6,13 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string_view>
 
 #include "algorithms/composition.h"
 #include "core/control/call.h"
 #include "core/plan/choose.h"
+#include "core/plan/merge.h"
 #include "kernels/device/small.h"
 
 namespace rondo::resident {
@@ -44,6 +46,18 @@ std::size_t scratch_bytes(const device::ArenaShape& shape);
 /// The algorithm of a collective's program where RONDO_ALGORITHM does not say otherwise: messages go
 /// straight from where bytes are to where they are wanted, in one round (two_shot: two).
 std::string_view default_algorithm(Collective collective);
+
+/// Whose buffers peers touch in a call, where they lie in windows.
+struct WindowUse {
+  bool input = false;
+  bool output = false;
+
+  constexpr bool any() const { return input || output; }
+};
+
+/// How a collective's programs are merged for windows (core/plan/merge.h). None: they are not, as a rank
+/// cannot tell where the buffers of others lie. NCCL allows any place for those of a root.
+std::optional<Posted> posted_in_windows(Collective collective);
 
 /// Whether the default algorithms are what the user wants: nothing else is named for the call, and no
 /// schedule of the user's is for it. If not, a path that has no others (in place, copy engines) leaves

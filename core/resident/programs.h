@@ -1,24 +1,33 @@
-// One rank's device programs: a schedule for each collective, algorithm and root, lowered for the
-// rank, encoded, and copied to device memory, where they stay.
+// One rank's device programs: a schedule for each collective, algorithm and root, lowered or merged for
+// the rank, encoded, and copied to device memory, where they stay.
 #pragma once
 
+#include <compare>
 #include <cstddef>
 #include <functional>
 #include <map>
 #include <span>
-#include <tuple>
 #include <vector>
 
 #include "core/control/call.h"
 #include "core/resident/form.h"
 #include "core/topology/topology.h"
-#include "kernels/device/encode.h"
+#include "kernels/device/sizes.h"
 
 namespace rondo::resident {
 
 /// Bytes of the largest program, and how many programs a communicator keeps.
 inline constexpr std::size_t program_bytes = std::size_t{16} << 10;
 inline constexpr std::size_t most_programs = 64;
+
+/// Which program.
+struct ProgramKey {
+  Composition composition{};
+  int root = 0;
+  bool in_windows = false;  ///< merged, with places in the ranks' windows
+
+  friend auto operator<=>(const ProgramKey&, const ProgramKey&) = default;
+};
 
 struct StoredProgram {
   Schedule schedule;
@@ -37,15 +46,18 @@ class Programs {
 
   /// Whether the program is kept, or there is a place for it. Ranks that make the same calls in the
   /// same order answer alike.
-  bool has_room_for(const Composition& composition, int root) const;
+  bool has_room_for(const ProgramKey& key) const;
   /// Whether the programs of all ranks, for such a call, fit into a device's memory for them. The same on
   /// every rank. Throws what Composition::build() and lower_written() do.
   bool fits(const Composition& composition, const Call& call) const;
+  /// Which windows a merged program of the call needs; none where there is no such program, where it
+  /// would not be right or has too many stages, or where packets are faster. The same on every rank.
+  WindowUse windows_of(const Composition& composition, const Call& call);
   /// The program; stored where it is new. Throws what `store` throws, Error{invalid_argument} where
   /// the algorithm has ops that a device cannot do, Error{internal} where the program is too long.
-  const StoredProgram& find(const Composition& composition, int root, const Store& store);
-  /// The sizes of `call`, whose program it is.
-  device::Sizes sizes_of(const StoredProgram& program, const Call& call) const;
+  const StoredProgram& find(const ProgramKey& key, const Store& store);
+  /// What device::sizes_of() and device::windows_of() ask for: of `call`, whose program it is.
+  device::SizeRequest request(const StoredProgram& program, const Call& call) const;
 
  private:
   /// A program before it is stored, and those of all ranks.
@@ -53,13 +65,21 @@ class Programs {
     StoredProgram stored;
     std::vector<Program> programs{};
   };
-  Made lowered(const Composition& composition, int root) const;
-  StoredProgram make(const Composition& composition, int root, const Store& store) const;
+  /// What is the same for all calls that a merged program serves.
+  struct Merged {
+    WindowUse windows{};
+    Layout layout{};
+  };
+  Made made(const ProgramKey& key) const;
+  Merged merged(const ProgramKey& key) const;
+  bool has_room_for(const Made& made) const;
+  StoredProgram make(const ProgramKey& key, const Store& store) const;
 
   const int rank_;
   const Topology around_;
   const device::ArenaShape shape_;
-  std::map<std::pair<Composition, int>, StoredProgram> stored_{};  ///< by algorithm and root
+  std::map<ProgramKey, StoredProgram> stored_{};
+  std::map<ProgramKey, Merged> merged_{};
 };
 
 }  // namespace rondo::resident

@@ -9,6 +9,7 @@
 //                        ---------->   frames[sender]   `depth` slots of frame_bytes
 //                        ---------->   packets[sender]  `depth` slots of packets, flags inside
 //     counters[receiver]               counters[sender] messages ever: private, kept between calls
+//                        ---------->   meetings[sender] how often the sender has met (meetings.h)
 //
 // Message s lies in slot s mod depth. Each word has one writer. New arenas are zero.
 #pragma once
@@ -69,9 +70,16 @@ class ArenaPlaces {
 
   constexpr std::size_t head(std::size_t channel) const { return channel * sizeof(Word); }
   constexpr std::size_t credit(std::size_t channel) const { return head(channels() + channel); }
+  constexpr std::size_t meeting(std::size_t channel) const {
+    return head(2 * channels() + channel);
+  }
+  /// How often a stripe has met with the others': private, as the counters are.
+  constexpr std::size_t meetings(std::uint32_t stripe) const {
+    return head(3 * channels() + stripe);
+  }
   /// Calls of small.h that a stripe has made.
   constexpr std::size_t small_calls(std::uint32_t stripe) const {
-    return head(2 * channels() + stripe);
+    return meetings(shape_.stripes + stripe);
   }
   constexpr std::size_t counters(std::size_t channel) const {
     return small_calls(shape_.packet_stripes) + channel * sizeof(Counters);

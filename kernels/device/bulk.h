@@ -64,7 +64,7 @@ class BulkOps {
       return {static_cast<std::int32_t>(send.peer), view_.step_to(send, pass), Awaited::credit};
     }
     const DeviceOperand& operand = view_.operand(op, number);
-    if (operand.peer < 0) return {-1, 0, Awaited::message};
+    if (!operand.is_message()) return {-1, 0, Awaited::message};
     return {operand.peer, view_.step_from(operand, pass), Awaited::message};
   }
 
@@ -93,7 +93,7 @@ class BulkOps {
   RONDO_DEVICE void note(const DeviceOp& op, std::uint64_t pass) {
     for (std::uint32_t j = team_.lane(); j < op.operands; j += team_.lanes()) {
       const DeviceOperand& operand = view_.operand(op, j);
-      if (operand.peer >= 0)
+      if (operand.is_message())
         team_.memory().unpublished[operand.peer].credit = view_.step_from(operand, pass) + 1;
     }
     for (std::uint32_t k = team_.lane(); k < op.sends; k += team_.lanes()) {
@@ -121,13 +121,19 @@ class BulkOps {
       targets[op.writes + k] =
           view_.frame(view_.to(send.peer), view_.step_to(send, pass)) + piece * view_.slice_bytes();
     }
+    for (std::uint32_t k = team_.lane(); k < op.stores; k += team_.lanes())
+      targets[op.writes + op.sends + k] =
+          view_.in_window(view_.stored_to(op, k), op.into, piece, pass);
     if (op.writes != 0 && team_.lane() == 0) targets[0] = view_.local(op.into, piece, pass);
   }
   RONDO_DEVICE void place_sources(const DeviceOp& op, std::uint32_t piece, std::uint64_t pass) {
     for (std::uint32_t j = team_.lane(); j < op.operands; j += team_.lanes()) {
       const DeviceOperand& operand = view_.operand(op, j);
       Source& source = team_.memory().sources[next_][j];
-      if (operand.peer >= 0) {
+      if (operand.in_place != 0) {
+        const auto peer = static_cast<std::uint32_t>(operand.peer);
+        source = {view_.in_window(peer, operand.chunk, piece, pass), false};
+      } else if (operand.peer >= 0) {
         const ChannelEnd end = view_.from(static_cast<std::uint32_t>(operand.peer));
         source = {view_.frame(end, view_.step_from(operand, pass)) + piece * view_.slice_bytes(),
                   false};
@@ -155,10 +161,16 @@ class BulkOps {
   RONDO_DEVICE void combine(const Recipe& recipe, const DeviceOp& op, std::uint32_t piece,
                             std::uint64_t pass) const {
     const std::uint64_t count = view_.elements(op, piece, pass);
-    if (count == 0 || op.writes + op.sends == 0) return;
-    combine_any(recipe, {team_.memory().sources[next_], op.operands},
-                {team_.memory().targets[next_], op.writes + op.sends}, count,
-                {team_.lane(), team_.lanes()});
+    const std::uint32_t targets = op.writes + op.sends + op.stores;
+    if (count == 0 || targets == 0) return;
+    const Source* const sources = team_.memory().sources[next_];
+    const Targets to{team_.memory().targets[next_], targets};
+    const Share share{team_.lane(), team_.lanes()};
+    // A copy in place is none. Peers may read the chunk meanwhile.
+    const bool is_copy = op.operands == 1 && targets == 1 && op.adds_all == 0;
+    const bool scaled = sources[0].scaled && recipe.scales();
+    if (is_copy && !scaled && sources[0].data == to.list[0]) return;
+    combine_any(recipe, {sources, op.operands}, to, count, share);
   }
 
   Team& team_;

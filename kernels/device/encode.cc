@@ -1,8 +1,7 @@
 #include "kernels/device/encode.h"
 
 #include <algorithm>
-#include <bit>
-#include <limits>
+#include <cstring>
 #include <span>
 #include <string>
 
@@ -11,83 +10,12 @@
 namespace rondo::device {
 namespace {
 
-/// With fewer bytes than this, another stripe costs more in flags than its bandwidth gains.
-constexpr std::size_t least_stripe_bytes = 4096;
-
-[[noreturn]] void refuse(const Schedule& schedule, int rank, ErrorCode code, std::string message,
+[[noreturn]] void refuse(const Schedule& schedule, int rank, std::string message,
                          std::string remedy) {
-  throw Error(code, std::move(message),
+  throw Error(ErrorCode::invalid_argument, std::move(message),
               {.rank = rank,
                .call = std::string(name(schedule.collective)) + " by " + schedule.algorithm,
                .remedy = std::move(remedy)});
-}
-
-std::size_t rounded_up(std::size_t value, std::size_t unit) {
-  return (value + unit - 1) / unit * unit;
-}
-
-std::size_t rounded_down(std::size_t value, std::size_t unit) { return value - value % unit; }
-
-/// Bytes of one chunk that a message can carry.
-std::size_t room(const SizeRequest& request) {
-  const std::size_t payload = request.protocol == Protocol::bulk
-                                  ? request.arena.frame_bytes
-                                  : request.arena.packets * packet_payload;
-  return rounded_down(payload / static_cast<std::size_t>(request.traits.longest_message),
-                      vector_bytes);
-}
-
-/// Bytes of one chunk for which there is scratch memory.
-std::size_t scratch_room(const SizeRequest& request, std::uint32_t stripes) {
-  const auto slots = static_cast<std::size_t>(request.traits.scratch_slots);
-  if (slots == 0) return request.most_scratch;
-  const auto chunks = static_cast<std::size_t>(request.schedule.layout.chunks());
-  return rounded_down(request.most_scratch / (slots * chunks * stripes), vector_bytes);
-}
-
-std::uint32_t stripes_of(const SizeRequest& request, std::size_t largest) {
-  const ArenaShape& arena = request.arena;
-  const std::uint32_t teams =
-      request.protocol == Protocol::bulk ? arena.stripes : arena.packet_stripes;
-  const std::size_t most = teams / static_cast<std::uint32_t>(request.schedule.lanes);
-  return static_cast<std::uint32_t>(std::clamp<std::size_t>(largest / least_stripe_bytes, 1, most));
-}
-
-/// Slices are whole vectors, so that every piece of a message is aligned.
-void cut(const SizeRequest& request, std::size_t largest, Sizes& sizes) {
-  sizes.stripes = stripes_of(request, largest);
-  const std::size_t most = std::min(room(request), scratch_room(request, sizes.stripes));
-  if (most == 0) {
-    refuse(request.schedule, request.rank, ErrorCode::configuration,
-           "a message of " + std::to_string(request.traits.longest_message) +
-               " chunks does not fit into a slot of the arena, or " +
-               std::to_string(request.traits.scratch_slots) + " slots into " +
-               std::to_string(request.most_scratch) + " bytes of scratch memory",
-           "make frame_bytes, packets or the scratch memory larger, or choose another algorithm");
-  }
-  const std::size_t share = rounded_up((largest + sizes.stripes - 1) / sizes.stripes, vector_bytes);
-  sizes.passes = (share + most - 1) / most;
-  const std::size_t even = sizes.passes == 0 ? 0 : (share + sizes.passes - 1) / sizes.passes;
-  sizes.slice = std::max(vector_bytes, rounded_up(even, vector_bytes)) / sizes.element_bytes;
-  if (request.schedule.collective == Collective::barrier) sizes.passes = 1;
-}
-
-/// Averages divide once, where all contributions are added at once. Elsewhere each is multiplied
-/// before it is added, as the host does it.
-Recipe recipe_of(const SizeRequest& request) {
-  Recipe recipe{.type = request.type, .op = request.op};
-  const Schedule& schedule = request.schedule;
-  if (request.op != ReduceOperator::avg || !info(schedule.collective).reduces) return recipe;
-  recipe.op = ReduceOperator::sum;
-  const bool floats = is_float(request.type);
-  if (!request.traits.adds_all) {
-    if (floats) recipe.before = 1.0 / schedule.ranks;
-  } else if (floats) {
-    recipe.after = 1.0 / schedule.ranks;
-  } else {
-    recipe.divisor = static_cast<std::uint64_t>(schedule.ranks);
-  }
-  return recipe;
 }
 
 /// Numbers the messages of one lane, channel by channel.
@@ -122,6 +50,7 @@ struct Arrays {
   std::vector<DeviceOp> ops;
   std::vector<DeviceOperand> operands;
   std::vector<DeviceSend> sends;
+  std::vector<std::uint32_t> stores;
 };
 
 class Encoder {
@@ -143,6 +72,9 @@ class Encoder {
     DeviceOp made{.first_operand = static_cast<std::uint32_t>(arrays_.operands.size()),
                   .operands = op.operands,
                   .first_send = static_cast<std::uint32_t>(arrays_.sends.size()),
+                  .first_store = static_cast<std::uint32_t>(arrays_.stores.size()),
+                  .stores = op.stores,
+                  .stage = op.stage,
                   .number = number,
                   .writes = op.writes ? std::uint16_t{1} : std::uint16_t{0},
                   .adds_all = adds && op.operands == ranks() ? std::uint16_t{1} : std::uint16_t{0},
@@ -152,12 +84,26 @@ class Encoder {
     for (const Operand& operand : program_.operands_of(op)) {
       DeviceOperand& entry = arrays_.operands.emplace_back();
       entry.peer = operand.peer;
+      entry.in_place = operand.in_place ? 1 : 0;
       entry.chunk = operand.chunk;
       if (operand.is_channel()) entry.in = numbering.receive(operand.peer);
     }
     arrays_.ops.push_back(made);
+    add_stores(op);
     if (op.out_peer >= 0) add_send(op, numbering);
     last_ = &op;
+  }
+
+  /// From the next rank on, so that not all ranks store to the same one at a time.
+  void add_stores(const Op& op) {
+    const auto stores = program_.stores_of(op);
+    std::vector<std::uint32_t> peers(stores.begin(), stores.end());
+    const auto count = static_cast<std::uint32_t>(ranks());
+    const auto hops = [&](std::uint32_t peer) {
+      return (peer + count - static_cast<std::uint32_t>(rank_)) % count;
+    };
+    std::ranges::sort(peers, {}, hops);
+    arrays_.stores.insert(arrays_.stores.end(), peers.begin(), peers.end());
   }
 
   /// To the newest op.
@@ -194,7 +140,7 @@ class Encoder {
   /// A team notes one message of a peer for each op (bulk.h).
   void check_operands(const Op& op) const {
     if (op.operands > most_operands) {
-      refuse(schedule_, rank_, ErrorCode::invalid_argument,
+      refuse(schedule_, rank_,
              "an op of " + std::to_string(op.operands) + " operands is too wide for the device",
              "an algorithm whose steps combine at most " + std::to_string(most_operands));
     }
@@ -202,7 +148,7 @@ class Encoder {
     for (const Operand& operand : program_.operands_of(op)) {
       if (!operand.is_channel()) continue;
       if (seen[static_cast<std::size_t>(operand.peer)]) {
-        refuse(schedule_, rank_, ErrorCode::invalid_argument,
+        refuse(schedule_, rank_,
                "an op takes two messages of rank " + std::to_string(operand.peer) + " at once",
                "an algorithm whose steps combine one message of a peer");
       }
@@ -225,7 +171,7 @@ class Encoder {
     }
     for (std::size_t i = first_operand; i < arrays_.operands.size(); ++i) {
       DeviceOperand& operand = arrays_.operands[i];
-      if (operand.peer >= 0) operand.in.per_pass = numbering.received(operand.peer);
+      if (operand.is_message()) operand.in.per_pass = numbering.received(operand.peer);
     }
     for (const ChannelEntry& used : numbering.entries()) arrays_.channels.push_back(used);
     entry.ops = static_cast<std::uint32_t>(arrays_.ops.size()) - entry.first_op;
@@ -245,7 +191,7 @@ class Encoder {
 /// The place for entries after `end` bytes. It moves the end.
 template <class T>
 ProgramArray place(std::size_t& end, const std::vector<T>& entries) {
-  const std::size_t begin = rounded_up(end, alignof(T));
+  const std::size_t begin = (end + alignof(T) - 1) / alignof(T) * alignof(T);
   end = begin + entries.size() * sizeof(T);
   return {static_cast<std::uint32_t>(begin), static_cast<std::uint32_t>(entries.size())};
 }
@@ -262,6 +208,7 @@ std::vector<std::byte> pack(DeviceProgram program, const Arrays& arrays) {
   program.ops = place(end, arrays.ops);
   program.operands = place(end, arrays.operands);
   program.sends = place(end, arrays.sends);
+  program.stores = place(end, arrays.stores);
   program.bytes = static_cast<std::uint32_t>(end);
   std::vector<std::byte> bytes(end);
   std::memcpy(bytes.data(), &program, sizeof(program));
@@ -270,48 +217,11 @@ std::vector<std::byte> pack(DeviceProgram program, const Arrays& arrays) {
   put(bytes, program.ops, arrays.ops);
   put(bytes, program.operands, arrays.operands);
   put(bytes, program.sends, arrays.sends);
+  put(bytes, program.stores, arrays.stores);
   return bytes;
 }
 
-void check_fit(const SizeRequest& request) {
-  check(request.arena);
-  const ArenaShape& arena = request.arena;
-  const Schedule& schedule = request.schedule;
-  const auto lanes = static_cast<std::uint32_t>(schedule.lanes);
-  if (arena.ranks == static_cast<std::uint32_t>(schedule.ranks) && arena.packet_stripes >= lanes &&
-      arena.depth >= static_cast<std::uint32_t>(request.traits.depth))
-    return;
-  refuse(schedule, request.rank, ErrorCode::configuration,
-         "programs of " + std::to_string(schedule.ranks) + " ranks, " + std::to_string(lanes) +
-             " lanes and depth " + std::to_string(request.traits.depth) +
-             " do not fit into an arena of " + std::to_string(arena.ranks) + " ranks, " +
-             std::to_string(arena.packet_stripes) + " stripes with packets and depth " +
-             std::to_string(arena.depth),
-         "make the arena for the widest program of the group");
-}
-
 }  // namespace
-
-void check(const ArenaShape& shape) {
-  const bool positive = shape.ranks > 0 && shape.ranks <= most_peers && shape.stripes > 0 &&
-                        shape.packet_stripes > 0 && shape.packet_stripes <= shape.stripes &&
-                        shape.depth > 0 && shape.frame_bytes > 0 && shape.packets > 0 &&
-                        shape.mailbox > 0 && shape.wipe_interval > 0;
-  const bool flags = std::has_single_bit(shape.flag_period) && shape.flag_period <= 1u << 31 &&
-                     std::uint64_t{shape.wipe_interval} * shape.depth * 2 <= shape.flag_period;
-  if (positive && flags && shape.frame_bytes % vector_bytes == 0) return;
-  throw Error(ErrorCode::configuration,
-              "the shape of an arena is not valid: ranks " + std::to_string(shape.ranks) +
-                  ", stripes " + std::to_string(shape.stripes) + ", packet_stripes " +
-                  std::to_string(shape.packet_stripes) + ", depth " + std::to_string(shape.depth) +
-                  ", frame_bytes " + std::to_string(shape.frame_bytes) + ", packets " +
-                  std::to_string(shape.packets) + ", mailbox " + std::to_string(shape.mailbox) +
-                  ", flag_period " + std::to_string(shape.flag_period) + ", wipe_interval " +
-                  std::to_string(shape.wipe_interval),
-              {.remedy = "numbers above 0, at most 64 ranks, no more stripes with packets than "
-                         "stripes, and frame_bytes a multiple of 16. flag_period must be a "
-                         "power of two from 2 * depth * wipe_interval to 2^31"});
-}
 
 Traits traits_of(const Schedule& schedule, const std::vector<Program>& programs,
                  int longest_message) {
@@ -319,6 +229,7 @@ Traits traits_of(const Schedule& schedule, const std::vector<Program>& programs,
   for (const Program& program : programs) {
     traits.scratch_slots = std::max(traits.scratch_slots, program.scratch_slots);
     traits.depth = std::max(traits.depth, program.depth);
+    traits.stages = std::max(traits.stages, program.stages);
     for (const Op& op : program.ops) {
       const bool adds = op.operands > 1;
       if (adds && op.operands != static_cast<std::uint32_t>(schedule.ranks))
@@ -332,35 +243,9 @@ std::vector<std::byte> encode(const Schedule& schedule, const Program& program, 
   const DeviceProgram made{.rank = static_cast<std::uint32_t>(rank),
                            .lanes = static_cast<std::uint32_t>(program.lanes),
                            .chunks = static_cast<std::uint32_t>(schedule.layout.chunks()),
-                           .scratch_slots = static_cast<std::uint32_t>(program.scratch_slots)};
+                           .scratch_slots = static_cast<std::uint32_t>(program.scratch_slots),
+                           .stages = static_cast<std::uint32_t>(program.stages)};
   return pack(made, Encoder(schedule, program, rank).run());
-}
-
-Sizes sizes_of(const SizeRequest& request) {
-  check_fit(request);
-  const Schedule& schedule = request.schedule;
-  const Layout& layout = schedule.layout;
-  const std::size_t element = size_of(request.type);
-  const Partition partition(layout, request.count, element);
-  const auto begin = [&](Buffer buffer) {
-    const ChunkSpan span = held(schedule.collective, buffer, layout, request.rank, schedule.root);
-    return partition.offset(span.first);
-  };
-  Sizes sizes{.recipe = recipe_of(request),
-              .protocol = request.protocol,
-              .element_bytes = static_cast<std::uint8_t>(element),
-              .count = request.count,
-              .parts = even_parts(request.count, layout.parts, element),
-              .input_begin = begin(Buffer::input),
-              .output_begin = begin(Buffer::output),
-              .arena = request.arena};
-  cut(request, partition.largest_chunk() * element, sizes);
-  return sizes;
-}
-
-std::size_t scratch_bytes(const Sizes& sizes, int scratch_slots, int chunks) {
-  return std::size_t{sizes.stripes} * static_cast<std::size_t>(scratch_slots) *
-         static_cast<std::size_t>(chunks) * sizes.slice * sizes.element_bytes;
 }
 
 }  // namespace rondo::device

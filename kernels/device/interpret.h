@@ -7,6 +7,7 @@
 
 #include "kernels/device/bulk.h"
 #include "kernels/device/low_latency.h"
+#include "kernels/device/meetings.h"
 
 namespace rondo::device {
 
@@ -45,8 +46,29 @@ RONDO_DEVICE inline bool run_ops(const LaneView& view, const Run& run) {
   return true;
 }
 
+/// A merged program: every rank of it makes the same meetings, whatever ops it has in a stage.
+template <class Team>
+[[gnu::noinline]] RONDO_DEVICE bool run_stages(Team& team, const LaneView& view) {
+  BulkOps<Team> bulk(team, view);
+  Meetings<Team> meetings(team, view);
+  std::uint32_t met = 0;
+  const auto meet = [&](std::uint32_t times) {
+    for (; met < times; ++met)
+      if (!meetings.meet()) return false;
+    return true;
+  };
+  const bool whole =
+      run_ops(view, [&](const Recipe& recipe, const DeviceOp& op, std::uint64_t pass) {
+        return meet(op.stage + 1) && bulk.run(recipe, op, pass);
+      });
+  if (!whole || !meet(view.program.stages + 1)) return false;
+  meetings.end();
+  return true;
+}
+
 template <class Team>
 RONDO_DEVICE inline bool run_protocol(Team& team, const LaneView& view) {
+  if (view.program.stages > 0) return run_stages(team, view);
   if (view.sizes.protocol == Protocol::low_latency) {
     return run_ops(view, [&](const Recipe& recipe, const DeviceOp& op, std::uint64_t pass) {
       return visit_type(recipe.type, [&](auto tag) {

@@ -6,6 +6,13 @@
 
 namespace rondo::device {
 
+/// The buffers of all ranks, by rank, where a merged program has places in them. Each begins where the
+/// first element of the index space would lie.
+struct WindowAddresses {
+  std::byte* inputs[most_peers];
+  std::byte* outputs[most_peers];
+};
+
 /// One rank's part of one call: sizes, and memory that its teams reach. Arenas are by rank.
 struct RankContext {
   const std::byte* program = nullptr;  ///< a DeviceProgram
@@ -15,6 +22,7 @@ struct RankContext {
   std::byte* const* arenas = nullptr;
   Control* control = nullptr;
   Sizes sizes{};
+  WindowAddresses windows{};
 };
 
 /// One end of a channel, as a team uses it.
@@ -95,6 +103,30 @@ class LaneView {
     return const_cast<std::byte*>(context.input) + (at - sizes.input_begin) * sizes.element_bytes;
   }
 
+  /// The same in a peer's window.
+  RONDO_DEVICE std::byte* in_window(std::uint32_t peer, const Chunk& run, std::uint32_t piece,
+                                    std::uint64_t pass) const {
+    const std::uint64_t at = sizes.offset(wrapped(run.first, piece)) + skipped(pass);
+    std::byte* const begin =
+        run.buffer == Buffer::output ? context.windows.outputs[peer] : context.windows.inputs[peer];
+    return begin + at * sizes.element_bytes;
+  }
+  /// A rank that the op stores to.
+  RONDO_DEVICE std::uint32_t stored_to(const DeviceOp& op, std::uint32_t index) const {
+    return array<std::uint32_t>(program.stores)[op.first_store + index];
+  }
+
+  // Meetings: words that a peer writes for this team, and that this team writes for a peer.
+
+  RONDO_DEVICE std::uint64_t* meeting_of(std::uint32_t peer) const {
+    return word(program.rank, places.meeting(places.channel(peer, team)));
+  }
+  RONDO_DEVICE std::uint64_t* meeting_at(std::uint32_t peer) const {
+    return word(peer, places.meeting(places.channel(program.rank, team)));
+  }
+  /// How often this team has met.
+  RONDO_DEVICE std::uint64_t* meetings() const { return word(program.rank, places.meetings(team)); }
+
   // Channels.
 
   RONDO_DEVICE ChannelEnd to(std::uint32_t peer) const { return between(program.rank, peer); }
@@ -144,6 +176,9 @@ class LaneView {
   const LaneEntry& entry;
 
  private:
+  RONDO_DEVICE std::uint64_t* word(std::uint32_t rank, std::size_t place) const {
+    return reinterpret_cast<std::uint64_t*>(context.arenas[rank] + place);
+  }
   /// Packets are those of stripes that have any.
   RONDO_DEVICE ChannelEnd between(std::uint32_t sender, std::uint32_t receiver) const {
     const std::size_t in = places.channel(sender, team);

@@ -2,7 +2,10 @@
 // is made once for a schedule (encode.h) and copied to the device, where every call finds it.
 //
 //   DeviceProgram | LaneEntry per lane | ChannelEntry ... | DeviceOp ... | DeviceOperand ... |
-//   DeviceSend ...
+//   DeviceSend ... | ranks to store to ...
+//
+// A merged program (core/plan/merge.h) has places in the ranks' windows in place of channels. It goes
+// through stages, and has one pass.
 //
 // Sizes: what a call adds to it. They are a kernel's arguments, so a captured graph keeps them.
 //
@@ -48,8 +51,10 @@ struct DeviceProgram {
   ProgramArray ops{};
   ProgramArray operands{};
   ProgramArray sends{};
+  ProgramArray stores{};
+  std::uint32_t stages = 0;  ///< of a merged program; 0: it has channels
 };
-static_assert(sizeof(DeviceProgram) == 60, "packed: host and device agree on it");
+static_assert(sizeof(DeviceProgram) == 72, "packed: host and device agree on it");
 
 /// The part of ops and channels that one lane uses.
 struct LaneEntry {
@@ -89,7 +94,10 @@ struct DeviceOp {
   std::uint32_t first_operand = 0;
   std::uint32_t operands = 0;
   std::uint32_t first_send = 0;
-  std::uint32_t sends = 0;     ///< one to a peer at most
+  std::uint32_t sends = 0;  ///< one to a peer at most
+  std::uint32_t first_store = 0;
+  std::uint32_t stores = 0;    ///< ranks whose `into` takes the result, too
+  std::uint32_t stage = 0;     ///< of a merged program
   std::uint32_t number = 0;    ///< in the program, for people
   std::uint16_t writes = 0;    ///< 1: `into` is valid
   std::uint16_t adds_all = 0;  ///< 1: it adds the contributions of all ranks
@@ -97,14 +105,17 @@ struct DeviceOp {
   std::uint32_t extent_first = 0;
   std::uint32_t extent_count = 0;
 };
-static_assert(sizeof(DeviceOp) == 44);
+static_assert(sizeof(DeviceOp) == 56);
 
 struct DeviceOperand {
-  std::int32_t peer = -1;  ///< >= 0: a message of this rank
+  std::int32_t peer = -1;      ///< >= 0: a message of this rank, or a place
+  std::uint32_t in_place = 0;  ///< 1: `chunk` lies in the peer's window
   MessageNumber in{};
   Chunk chunk{};
+
+  constexpr bool is_message() const { return peer >= 0 && in_place == 0; }
 };
-static_assert(sizeof(DeviceOperand) == 24);
+static_assert(sizeof(DeviceOperand) == 28);
 
 /// The longest list of operands of one op: a team keeps their places beside each other.
 inline constexpr std::uint32_t most_operands = 64;

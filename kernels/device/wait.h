@@ -10,7 +10,7 @@
 
 namespace rondo::device {
 
-enum class Awaited : std::uint32_t { message, credit, small_message };
+enum class Awaited : std::uint32_t { message, credit, small_message, meeting };
 enum class Ending : std::uint32_t { aborted, out_of_patience };
 
 /// What a team waited for when it ended. Read it by failure_of().

@@ -55,6 +55,7 @@ class ProgramRanks {
           lowered.prepare(rank, given.count, given.type, given.op, given.protocol, group.shape()));
       place(group.context(rank), static_cast<std::size_t>(rank));
     }
+    if (lowered.is_merged()) place_windows(lowered, group.shape());
   }
 
   const RankContext& context(std::size_t rank) const { return contexts_[rank]; }
@@ -100,6 +101,18 @@ class ProgramRanks {
     contexts_.push_back(context);
   }
 
+  void place_windows(const Lowered& lowered, const ArenaShape& arena) {
+    std::vector<std::byte*> inputs, outputs;
+    for (const RankContext& context : contexts_) {
+      inputs.push_back(const_cast<std::byte*>(context.input));
+      outputs.push_back(context.output);
+    }
+    const WindowAddresses windows =
+        windows_of(lowered.request(0, given_.count, given_.type, given_.op, given_.protocol, arena),
+                   inputs, outputs);
+    for (RankContext& context : contexts_) context.windows = windows;
+  }
+
   const Schedule& schedule_;
   ProgramCase given_;
   Expected expected_{};
@@ -112,8 +125,11 @@ class ProgramRanks {
 class ProgramRunner {
  public:
   ProgramRunner(const Algorithm& row, int ranks, int root, std::uint64_t patience = ample_patience)
-      : row_(row), lowered_(row, ranks, root), group_(small_arena(lowered_)) {
-    for (int rank = 0; rank < ranks; ++rank) group_.control(rank).patience = patience;
+      : ProgramRunner(row, Lowered(row, ranks, root), patience) {}
+  ProgramRunner(const Algorithm& row, Lowered lowered, std::uint64_t patience = ample_patience)
+      : row_(row), lowered_(std::move(lowered)), group_(small_arena(lowered_)) {
+    for (int rank = 0; rank < lowered_.schedule.ranks; ++rank)
+      group_.control(rank).patience = patience;
   }
 
   /// Runs the calls in a row. A team does one after the other, and waits for no other team in
@@ -139,12 +155,16 @@ class ProgramRunner {
     return problem.empty() ? problem : words(threads) + problem;
   }
 
- private:
+  bool is_merged() const { return lowered_.is_merged(); }
+  /// Whose calls they are.
   std::string words(std::uint32_t threads) const {
-    return std::string(name(row_.collective)) + " " + std::string(row_.name) + " ranks " +
+    return std::string(name(row_.collective)) + " " + std::string(row_.name) +
+           (lowered_.is_merged() ? " merged" : "") + " ranks " +
            std::to_string(lowered_.schedule.ranks) + " root " +
            std::to_string(lowered_.schedule.root) + ", " + std::to_string(threads) + " threads: ";
   }
+
+ private:
   std::string ended_waits() {
     for (int rank = 0; rank < lowered_.schedule.ranks; ++rank) {
       const Control& control = group_.control(rank);

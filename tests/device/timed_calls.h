@@ -19,6 +19,13 @@ struct TimedCall {
   std::uint32_t stripes = 32;  ///< blocks of a rank
   Protocol protocol = Protocol::bulk;
   std::uint32_t threads = 2;  ///< simulated, of a block
+  /// Not null: its merged program, in windows.
+  const Sharing* windows = nullptr;
+
+  Lowered lowered() const {
+    return windows == nullptr ? Lowered(*row, ranks, 0)
+                              : Lowered::merged(*row, ranks, 0, *windows).value();
+  }
 };
 
 inline std::vector<OwnedBytes> owned_bytes(const HostGroup& group, const ProgramRanks& ranks) {
@@ -35,7 +42,7 @@ inline std::vector<OwnedBytes> owned_bytes(const HostGroup& group, const Program
 /// been made before: the first message of a channel wipes its packets. Throws std::runtime_error
 /// where an output is wrong.
 inline double seconds_of(const TimedCall& call, const Machine& machine) {
-  const Lowered lowered(*call.row, call.ranks, 0);
+  const Lowered lowered = call.lowered();
   HostGroup group(resident::arena_shape(call.ranks, call.stripes));
   for (int rank = 0; rank < call.ranks; ++rank) group.control(rank).patience = 10'000'000;
   ProgramRanks ranks(lowered, group,

@@ -25,6 +25,20 @@ std::string wrong_programs(const WeakRun& run) {
   }
   return {};
 }
+std::string wrong_merged_programs(const WeakRun& run) {
+  for (const Algorithm& row : algorithms()) {
+    for (const Sharing& sharing : Lowered::sharings) {
+      auto merged = Lowered::merged(row, 3, 0, sharing);
+      if (!merged || row.collective == Collective::barrier) continue;
+      ProgramRunner runner(row, *std::move(merged), weak_patience);
+      WeakRunner weak(run);
+      std::string wrong =
+          weak.wrong(runner.wrong(weak_merged_programs(row), threads_of(run), weak.run_teams()));
+      if (!wrong.empty()) return wrong;
+    }
+  }
+  return {};
+}
 std::string wrong_mailboxes(const WeakRun& run) {
   HostGroup group(mailboxes(3));
   WeakRunner weak(run);
@@ -32,7 +46,8 @@ std::string wrong_mailboxes(const WeakRun& run) {
                                       weak.run_teams(), weak_patience));
 }
 std::string wrong_calls(const WeakRun& run) {
-  const std::string wrong = wrong_mailboxes(run);
+  std::string wrong = wrong_mailboxes(run);
+  if (wrong.empty()) wrong = wrong_merged_programs(run);
   return wrong.empty() ? wrong_programs(run) : wrong;
 }
 

@@ -50,6 +50,16 @@ inline std::vector<ProgramCase> weak_programs(const Algorithm& row) {
           {.count = 75, .type = DataType::uint8, .protocol = Protocol::low_latency}};
 }
 
+/// Calls of a merged program: alike, of more elements than stripes and threads, and of fewer.
+inline std::vector<ProgramCase> weak_merged_programs(const Algorithm& row) {
+  const bool may_alias = row.collective != Collective::all_to_all;
+  return {{.count = 301, .in_place = may_alias},
+          {.count = 1},
+          {.count = 0},
+          {.count = 203, .type = DataType::bfloat16, .misaligned = 1},
+          {.count = 75, .type = DataType::uint8, .in_place = may_alias}};
+}
+
 inline std::vector<SmallCase> weak_small_calls() {
   std::vector<SmallCase> calls;
   std::uint32_t turn = 0;

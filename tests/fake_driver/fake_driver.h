@@ -101,6 +101,8 @@ const char* fake_loaded_form();
 int fake_launches();
 /// The same for kernels that wait for those of other ranks.
 int fake_resident_launches();
+/// Those of them that read or write windows of other ranks.
+int fake_window_launches();
 /// Launches, refused ones too, in a domain of memory synchronisation that is not the usual one.
 int fake_launches_in_own_domain();
 /// From here on a stream's queue has room for so many entries; 0: for all. A thread that finds it

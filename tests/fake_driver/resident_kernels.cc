@@ -123,12 +123,16 @@ Work program_work(RankContext call, unsigned blocks, cuda::Context context) {
   translate_or_drop(call.input, device);
   translate_or_drop(call.output, device);
   translate_or_drop(call.scratch, device);
+  for (std::byte*& buffer : call.windows.inputs) translate_or_drop(buffer, device);
+  for (std::byte*& buffer : call.windows.outputs) translate_or_drop(buffer, device);
   call.arenas = arenas->data();
   return [=, kept = arenas] {
     const Place place(context, blocks, *call.control);
     const Touch touch(context);
     if (!touch.works()) return;
     ++state().resident_launches;
+    if (reinterpret_cast<const device::DeviceProgram*>(call.program)->stages > 0)
+      ++state().window_launches;
     run_teams(
         blocks, threads().load(std::memory_order_relaxed),
         [&](HostTeam& team, std::uint32_t block) { run_lane_until_taken(team, call, block); });

@@ -51,8 +51,8 @@ class Placed {
 };
 
 /// Launches the call and waits for it. The group's failure, in words.
-std::string make(CallGroup& group, const Call& call, const Placed& placed) {
-  group.launch(call, placed.buffers());
+std::string make(CallGroup& group, const Call& call, const Placed& placed, bool in_windows) {
+  group.launch(call, placed.buffers(), in_windows);
   group.finish();
   return group.failure();
 }
@@ -64,19 +64,22 @@ std::string_view algorithm_of(const Call& call, int ranks) {
 }
 
 /// 1 where some output is not the reference's.
-int check(CallGroup& group, const Call& call) {
+int check(CallGroup& group, const Call& call, bool in_windows = false) {
   const int ranks = group.ranks();
   const Schedule schedule =
       find_algorithm(call.collective, algorithm_of(call, ranks))->build(ranks, call.root);
   const auto [inputs, expected] = test::expected_of({.call = call}, schedule);
   const Placed placed(inputs, expected);
-  std::string failure = make(group, call, placed);
+  std::string failure = make(group, call, placed, in_windows);
   for (std::size_t rank = 0; rank < expected.size() && failure.empty(); ++rank) {
     if (placed.output(rank, expected[rank].size()) != expected[rank])
       failure = "rank " + std::to_string(rank) + " has other bytes";
   }
   if (failure.empty()) return 0;
-  Line("wrong").text("call", to_string(call)).number("ranks", ranks).text("failure", failure);
+  Line("wrong")
+      .text("call", to_string(call) + (in_windows ? " in windows" : ""))
+      .number("ranks", ranks)
+      .text("failure", failure);
   return 1;
 }
 
@@ -90,6 +93,7 @@ int check_sizes(int ranks) {
       const Call call{
           .count = count, .collective = collective, .type = DataType::float32, .root = ranks - 1};
       wrong += check(group, call);
+      if (group.uses_windows(call)) wrong += check(group, call, true);
     }
   }
   return wrong;

@@ -16,6 +16,16 @@ device::ArenaShape shape(int ranks) {
   return resident::arena_shape(ranks, resident::most_small_stripes);
 }
 
+device::WindowAddresses windows_of(const device::SizeRequest& request, resident::WindowUse use,
+                                   const std::vector<Buffers>& buffers) {
+  std::vector<std::byte*> inputs, outputs;
+  for (const Buffers& each : buffers) {
+    if (use.input) inputs.push_back(const_cast<std::byte*>(each.input));
+    if (use.output) outputs.push_back(each.output);
+  }
+  return device::windows_of(request, inputs, outputs);
+}
+
 }  // namespace
 
 Choice choose(const Call& call, int ranks) { return resident::choose(call, around(ranks), {}); }
@@ -23,7 +33,8 @@ Choice choose(const Call& call, int ranks) { return resident::choose(call, aroun
 /// What a rank has on the device.
 struct CallGroup::Rank {
   Rank(int number, int ranks)
-      : programs(number, around(ranks), shape(ranks)),
+      : number(static_cast<std::size_t>(number)),
+        programs(number, around(ranks), shape(ranks)),
         arena(device::ArenaPlaces(shape(ranks)).bytes()),
         scratch(resident::scratch_bytes(shape(ranks))),
         control(sizeof(device::Control)) {
@@ -36,6 +47,7 @@ struct CallGroup::Rank {
     return device::failure_of(*std::launder(reinterpret_cast<device::Control*>(control.data())));
   }
 
+  std::size_t number;
   resident::Programs programs;
   DeviceBytes arena;
   DeviceBytes scratch;
@@ -59,14 +71,20 @@ cuda::Stream CallGroup::stream(int rank) const {
   return members_[static_cast<std::size_t>(rank)]->stream;
 }
 
-void CallGroup::launch(const Call& call, const std::vector<Buffers>& buffers) {
+bool CallGroup::uses_windows(const Call& call) {
+  const Choice choice = choose(call, ranks());
+  return choice.form == resident::Form::program &&
+         members_.front()->programs.windows_of(choice.composition, call).any();
+}
+
+void CallGroup::launch(const Call& call, const std::vector<Buffers>& buffers, bool in_windows) {
   const Choice choice = choose(call, ranks());
   for (int rank = 0; rank < ranks(); ++rank) {
     const auto place = static_cast<std::size_t>(rank);
     if (choice.form == resident::Form::small) {
       launch_small(call, choice, rank, buffers[place]);
     } else {
-      launch_program(call, choice.composition, *members_[place], buffers[place]);
+      launch_program(call, {choice.composition, call.root, in_windows}, *members_[place], buffers);
     }
   }
 }
@@ -101,21 +119,24 @@ void CallGroup::launch_small(const Call& call, const Choice& choice, int rank,
   kernels_.launch(small, member.stream);
 }
 
-void CallGroup::launch_program(const Call& call, const Composition& composition, Rank& member,
-                               const Buffers& buffers) const {
-  const resident::StoredProgram& stored = member.programs.find(
-      composition, call.root, [&](std::size_t, std::span<const std::byte> program) {
+void CallGroup::launch_program(const Call& call, const resident::ProgramKey& key, Rank& member,
+                               const std::vector<Buffers>& buffers) const {
+  const resident::StoredProgram& stored =
+      member.programs.find(key, [&](std::size_t, std::span<const std::byte> program) {
         member.stored.push_back(
             std::make_unique<DeviceBytes>(std::vector<std::byte>(program.begin(), program.end())));
       });
+  const device::SizeRequest request = member.programs.request(stored, call);
   device::RankContext made;
   made.program = member.stored[stored.number]->data();
-  made.input = buffers.input;
-  made.output = buffers.output;
+  made.input = buffers[member.number].input;
+  made.output = buffers[member.number].output;
   made.scratch = member.scratch.data();
   made.arenas = arenas_->data();
   made.control = member.reached_control();
-  made.sizes = member.programs.sizes_of(stored, call);
+  made.sizes = device::sizes_of(request);
+  if (key.in_windows)
+    made.windows = windows_of(request, member.programs.windows_of(key.composition, call), buffers);
   const auto lanes = static_cast<unsigned>(stored.schedule.lanes);
   kernels_.launch(made, lanes * made.sizes.stripes, member.stream);
 }

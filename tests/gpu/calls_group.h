@@ -35,8 +35,11 @@ class CallGroup {
   CallGroup(const CallGroup&) = delete;
   CallGroup& operator=(const CallGroup&) = delete;
 
-  /// Puts the call into the ranks' streams. `buffers`: by rank.
-  void launch(const Call& call, const std::vector<Buffers>& buffers);
+  /// Puts the call into the ranks' streams. `buffers`: by rank. `in_windows`: all reach them, and the
+  /// call uses that.
+  void launch(const Call& call, const std::vector<Buffers>& buffers, bool in_windows = false);
+  /// Whether it can be launched in windows.
+  bool uses_windows(const Call& call);
   cuda::Stream stream(int rank) const;
   /// Waits for all streams.
   void finish() const;
@@ -48,8 +51,8 @@ class CallGroup {
   struct Rank;
   void launch_small(const Call& call, const resident::Choice& choice, int rank,
                     const Buffers& buffers) const;
-  void launch_program(const Call& call, const Composition& composition, Rank& member,
-                      const Buffers& buffers) const;
+  void launch_program(const Call& call, const resident::ProgramKey& key, Rank& member,
+                      const std::vector<Buffers>& buffers) const;
 
   const cuda::ResidentKernels& kernels_;
   std::vector<std::unique_ptr<Rank>> members_{};

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <chrono>
 #include <functional>
+#include <numeric>
 #include <string>
 #include <thread>
 #include <vector>
@@ -197,6 +198,13 @@ class CapturedGraph {
 struct EachForItself : Setting {
   EachForItself() : Setting("RONDO_JOIN_THREADS", "0") {}
 };
+
+/// A device for each rank.
+inline std::vector<int> own_devices(int ranks) {
+  std::vector<int> devices(static_cast<std::size_t>(ranks));
+  std::iota(devices.begin(), devices.end(), 0);
+  return devices;
+}
 
 /// Communicators of ranks on these devices, by rank. Each puts its own calls into its streams.
 inline std::vector<ncclComm_t> init_on(const std::vector<int>& device_of) {

@@ -185,7 +185,7 @@ TEST_CASE("after an abort beside a peer's puts none of them writes this rank's w
     std::size_t copied = 0;
     std::thread putting([&] {
       cuCtxSetCurrent(device_context(0));
-      while (put(ranks.first.data(), bytes, 1, window, 0, 0, comms[0], stream) == ncclSuccess)
+      while (put(ranks.memory[0]->data(), bytes, 1, window, 0, 0, comms[0], stream) == ncclSuccess)
         made.fetch_add(1, std::memory_order_relaxed);
     });
     std::thread aborting([&] {

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Processes whose collectives go from device to device: sums, calls that move data, replayed graphs,
-windows that peers read in place, a killed process.
+windows that peers use, a killed process.
 
 LIBNCCL_PATH and LIBCUDA_PATH name the libraries; without the latter the machine's own driver is
 taken. client.start_ranks() starts this script for each rank.
@@ -364,12 +364,12 @@ class Processes(Job):
 
     def test_windows_are_read_where_they_lie(self):
         for ranks in (2, 3):
-            self.check_all(self.run_ranks("windows", ranks), "bytes is read in place")
+            self.check_all(self.run_ranks("windows", ranks), "bytes is mapped by all ranks")
 
     @needs_kernels
     def test_windows_that_are_given_back_do_not_stay_mapped(self):
         for ranks in (2, 3):
-            self.check_all(self.run_ranks("window_loop", ranks), "bytes is read in place")
+            self.check_all(self.run_ranks("window_loop", ranks), "bytes is mapped by all ranks")
 
     def test_a_killed_rank_is_told_of(self):
         host = {"NCCL_P2P_DISABLE": "1"}

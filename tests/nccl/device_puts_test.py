@@ -79,10 +79,10 @@ class Processes(processes.Job):
 
     def test_bytes_arrive_before_their_signal(self):
         for more in ({}, {"SEGMENTS": "shared"}, {"SEGMENTS": "allocated"}):
-            self.check_all(self.run_ranks("ring", 2, **more), "bytes is read in place")
-        self.check_all(self.run_ranks("ring", 4), "bytes is read in place")
+            self.check_all(self.run_ranks("ring", 2, **more), "bytes is mapped by all ranks")
+        self.check_all(self.run_ranks("ring", 4), "bytes is mapped by all ranks")
         if segments.STAND_IN:
-            self.check_all(self.run_ranks("ring", 2, DEVICES="own"), "bytes is read in place")
+            self.check_all(self.run_ranks("ring", 2, DEVICES="own"), "bytes is mapped by all ranks")
 
     def test_a_killed_rank_is_told_of(self):
         self.check_last_was_killed(self.run_ranks("die_before_signal", 3))

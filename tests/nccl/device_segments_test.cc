@@ -12,11 +12,10 @@ namespace {
 
 constexpr std::size_t count = summed_count;
 
-TEST_CASE("windows on segments are read in place, also by ranks on two devices", "[fake]") {
-  const bool across = GENERATE(false, true);
+TEST_CASE("calls use windows on segments", "[fake]") {
   const std::size_t before = GENERATE(std::size_t{count}, count / 2, std::size_t{0});  // segment 1
   const int handles = GENERATE(0, cuda::file_descriptor);  // within a process 0 will do
-  with_copies(in_windows(1), across, [&](int rank, ncclComm_t comm) {
+  with_calls_in_windows(1, [&](int rank, ncclComm_t comm) {
     const Segments memory(2, handles);
     int* const data = memory.segment(1) - before;
     const Window window(comm, data, count * sizeof(int));
@@ -25,7 +24,7 @@ TEST_CASE("windows on segments are read in place, also by ranks on two devices",
 }
 
 TEST_CASE("a window over a whole segment between two others", "[fake]") {
-  with_copies(in_windows(2), true, [](int rank, ncclComm_t comm) {
+  with_calls_in_windows(2, [](int rank, ncclComm_t comm) {
     const Segments memory(3);
     int* const data = memory.segment(1) - 10;
     const auto bytes = static_cast<std::size_t>(memory.segment(2) - data + 10) * sizeof(int);
@@ -36,7 +35,7 @@ TEST_CASE("a window over a whole segment between two others", "[fake]") {
 }
 
 TEST_CASE("two windows on the same segments, made again and again", "[fake]") {
-  with_copies(in_windows(6), true, [](int rank, ncclComm_t comm) {
+  with_calls_in_windows(6, [](int rank, ncclComm_t comm) {
     const Segments memory(2);
     for (int round = 0; round < 3; ++round) {
       const Window first(comm, memory.data(), count * sizeof(int));
@@ -48,8 +47,7 @@ TEST_CASE("two windows on the same segments, made again and again", "[fake]") {
 }
 
 TEST_CASE("a window over a few of many segments ends where it should", "[fake]") {
-  const bool across = GENERATE(false, true);
-  with_copies(in_windows(1) + 3 * 4, across, [](int rank, ncclComm_t comm) {
+  with_calls_in_windows(1, [](int rank, ncclComm_t comm) {
     const Segments memory(12);
     int* const data = memory.segment(6) - 10;
     const Window window(comm, data, count * sizeof(int));
@@ -61,8 +59,7 @@ TEST_CASE("a window over a few of many segments ends where it should", "[fake]")
 }
 
 TEST_CASE("an owner frees memory whose window a peer still has, and all go on", "[fake]") {
-  const bool across = GENERATE(false, true);
-  with_copies(in_windows(2), across, [](int rank, ncclComm_t comm) {
+  with_calls_in_windows(2, [](int rank, ncclComm_t comm) {
     std::optional<Segments> memory(std::in_place, std::size_t{2});
     std::optional<Window> window(std::in_place, comm, memory->data(), count * sizeof(int));
     sum_in_place(comm, memory->data(), rank);
@@ -76,7 +73,7 @@ TEST_CASE("an owner frees memory whose window a peer still has, and all go on", 
 
 TEST_CASE("memory that reaches beyond one rank's mapped segments is no window on any rank",
           "[fake]") {
-  with_copies(4, true, [](int rank, ncclComm_t comm) {
+  with_calls_in_windows(0, [](int rank, ncclComm_t comm) {
     const Segments whole(2);
     const Segments brief(1);
     int* const data = rank == 1 ? brief.segment(1) - 5 : whole.segment(1) - 5;
@@ -86,7 +83,7 @@ TEST_CASE("memory that reaches beyond one rank's mapped segments is no window on
 }
 
 TEST_CASE("a driver that does not open segments to a peer leaves all ranks staged", "[fake]") {
-  with_copies(4, true, [](int rank, ncclComm_t comm) {
+  with_calls_in_windows(0, [](int rank, ncclComm_t comm) {
     const Segments memory(1);
     expect_sum(comm, 1, 2);  // on the host: now both have their segments
     if (rank == 0) fake_fail_next("cuMemSetAccess", 801);

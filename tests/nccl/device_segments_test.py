@@ -248,18 +248,18 @@ class Job(processes.Job):
 
     def check_windows(self, said):
         """No rank says that a window is staged."""
-        self.check_all(said, "bytes is read in place")
+        self.check_all(said, "bytes is mapped by all ranks")
         for text, _ in said:
-            self.assertNotIn("are staged", text)
+            self.assertNotIn("do not use", text)
 
     def check_staged(self, said, reasons):
         """Every rank says why each of these windows is staged, in this order, and names no other one."""
         for text, status in said:
             self.assertEqual(status, 0, text)
-            lines = [line for line in text.splitlines() if "are staged" in line]
+            lines = [line for line in text.splitlines() if "do not use" in line]
             self.assertEqual(len(lines), len(reasons), text)
             for line, reason in zip(lines, reasons):
-                self.assertIn("calls on this window are staged: rank", line)
+                self.assertIn("calls do not use this window: rank", line)
                 self.assertIn(reason, line)
 
 
@@ -314,13 +314,13 @@ class WhatIsLeft(Job):
         for ranks in (2, 3):
             said = self.run_ranks("refused", ranks)
             self.check_staged(said, [f"{name} failed with CUDA error 2" for name in CALLS])
-            self.check_all(said, "bytes is read in place")
+            self.check_all(said, "bytes is mapped by all ranks")
 
     @processes.needs_kernels  # ROOM counts what the library has open with them
     def test_a_rank_without_descriptors_is_staged_with_all(self):
         said = self.run_ranks("few_descriptors", 2)
         self.check_staged(said, list(ROOM.values()))
-        self.check_all(said, "bytes is read in place")
+        self.check_all(said, "bytes is mapped by all ranks")
 
 
 if __name__ == "__main__":

@@ -17,7 +17,6 @@ constexpr int ranks = 8;
 struct Timed {
   Collective collective;
   std::size_t bytes;
-  bool in_windows = true;
 
   /// The bytes that go into each GPU, and out of it, at least.
   double least_bytes() const {
@@ -32,11 +31,7 @@ struct Timed {
 class TimedRank {
  public:
   TimedRank(const Timed& call, int rank, ncclComm_t comm)
-      : call_(call), rank_(rank), comm_(comm), memory_(call.bytes / 4), other_(call.bytes / 4) {
-    if (!call.in_windows) return;
-    windows_.push_back(std::make_unique<Window>(comm, memory_, call.bytes / 4));
-    windows_.push_back(std::make_unique<Window>(comm, other_, call.bytes / 4));
-  }
+      : call_(call), rank_(rank), comm_(comm), memory_(call.bytes / 4), other_(call.bytes / 4) {}
 
   void run() const {
     const std::size_t all = call_.bytes / sizeof(float);
@@ -69,7 +64,6 @@ class TimedRank {
   ncclComm_t comm_;
   DeviceStream stream_{};
   DeviceBuffer<float> memory_, other_;
-  std::vector<std::unique_ptr<Window>> windows_{};
 };
 
 /// The seconds of the second such call.
@@ -95,7 +89,7 @@ double predicted(const Timed& call) {
   return seconds;
 }
 
-TEST_CASE("each byte of a call in windows costs what its links need, and no convoy") {
+TEST_CASE("each byte of a call of one slice costs little more than its links need: no convoy") {
   if (lacks_kernels()) return;
   const auto collective =
       GENERATE(Collective::all_reduce, Collective::all_gather, Collective::reduce_scatter);
@@ -104,7 +98,9 @@ TEST_CASE("each byte of a call in windows costs what its links need, and no conv
   const double seconds = predicted(large);
   const double more = seconds - predicted(small);
   CAPTURE(seconds * 1e6, more * 1e6, large.roofline() * 1e6);
-  CHECK(more == Approx(large.roofline() - small.roofline()).epsilon(0.01));
+  const double least = large.roofline() - small.roofline();
+  CHECK(more > least);
+  CHECK(more < 1.4 * least);  // reductions load and store, too; a convoy takes 7 times as long
   CHECK(seconds - large.roofline() < 90e-6);  // flags, and what begins copies and kernels
   CHECK(predicted(large) == Approx(seconds).epsilon(1e-6));
 }
@@ -114,7 +110,7 @@ TEST_CASE("what goes through staging buffers is slower than its links, and how m
   constexpr std::size_t bytes = std::size_t{8} << 20;
   const auto [collective, most] = GENERATE(
       table<Collective, double>({{Collective::all_reduce, 6}, {Collective::send_recv, 11}}));
-  const Timed call{collective, bytes, false};
+  const Timed call{collective, bytes};
   const double seconds = predicted(call);
   CAPTURE(seconds * 1e6, call.roofline() * 1e6);
   CHECK(seconds > call.roofline());
@@ -131,16 +127,12 @@ TEST_CASE("times of calls by copy engines between 8 GPUs", "[.table]") {
   if (lacks_kernels()) return;
   for (const Collective collective : {Collective::all_reduce, Collective::all_gather,
                                       Collective::reduce_scatter, Collective::send_recv}) {
-    for (const bool in_windows : {true, false}) {
-      if (in_windows && collective == Collective::send_recv) continue;
-      for (const std::size_t megabytes : {1, 4, 16, 64}) {
-        const Timed call{collective, megabytes << 20, in_windows};
-        const double seconds = predicted(call);
-        std::printf("%-14s %-7s %3zu MB  %7.1f us  links need %6.1f us\n", name_of(collective),
-                    in_windows ? "windows" : "staged", megabytes, seconds * 1e6,
-                    call.roofline() * 1e6);
-        std::fflush(stdout);
-      }
+    for (const std::size_t megabytes : {1, 4, 16, 64}) {
+      const Timed call{collective, megabytes << 20};
+      const double seconds = predicted(call);
+      std::printf("%-14s %3zu MB  %7.1f us  links need %6.1f us\n", name_of(collective), megabytes,
+                  seconds * 1e6, call.roofline() * 1e6);
+      std::fflush(stdout);
     }
   }
 }

@@ -71,7 +71,7 @@ TEST_CASE("reductions of buffers that are not aligned to their elements") {
 }
 
 TEST_CASE("calls from windows into buffers that are not aligned to their elements") {
-  with_two(GENERATE(false, true), [&](int rank, ncclComm_t comm) {
+  with_ranks(2, GENERATE(false, true), [&](int rank, ncclComm_t comm) {
     for (const Call& each : reductions()) {
       const bool scatters = each.collective == Collective::reduce_scatter;
       const Placed in(each.count * (scatters ? 2 : 1), true);
@@ -82,8 +82,8 @@ TEST_CASE("calls from windows into buffers that are not aligned to their element
   });
 }
 
-TEST_CASE("a window that is not aligned to its elements on one rank alone is staged on all") {
-  with_two(false, [&](int rank, ncclComm_t comm) {
+TEST_CASE("a window that is not aligned to its elements on one rank alone") {
+  with_ranks(2, GENERATE(false, true), [&](int rank, ncclComm_t comm) {
     for (const Call& each : reductions()) {
       const bool scatters = each.collective == Collective::reduce_scatter;
       const Placed in(each.count * (scatters ? 2 : 1), rank == 0);

@@ -31,11 +31,9 @@ TEST_CASE("all ranks are staged where one rank's memory cannot be a window") {
   });
 }
 
-TEST_CASE("memory without a handle can be a window within a device; managed memory cannot",
-          "[fake]") {
-  const bool across = GENERATE(false, true);
+TEST_CASE("memory without a handle, and managed memory, are no windows between devices", "[fake]") {
   const bool managed = GENERATE(false, true);
-  with_copies(across || managed ? 4 : in_windows(1), across, [&](int rank, ncclComm_t comm) {
+  with_calls_in_windows(0, [&](int rank, ncclComm_t comm) {
     cuda::DevicePointer address = 0;
     constexpr std::size_t bytes = count * sizeof(int);
     expect_cuda(managed ? cuMemAllocManaged(&address, bytes, 1)
@@ -59,9 +57,10 @@ TEST_CASE("a driver that refuses a handle leaves all ranks staged", "[fake]") {
 }
 
 TEST_CASE("ranks that use a window differently are told where each one's buffer is") {
-  if (lacks_kernels()) return;  // no reduction would read a window
+  if (lacks_kernels()) return;  // no call would use a window
   const int how = GENERATE(0, 1, 2);
-  with_devices(3, [&](int rank, ncclComm_t comm) {
+  with_ranks(3, true, [&](int rank, ncclComm_t comm) {
+    constexpr std::size_t block = 10'000;
     const DeviceStream stream;
     const DeviceBuffer<int> first(2 * count, 1);
     const DeviceBuffer<int> second(count, 1);
@@ -72,9 +71,9 @@ TEST_CASE("ranks that use a window differently are told where each one's buffer 
     if (rank == 1 && how == 0) input = first.data() + 300;
     if (rank == 1 && how == 1) input = second.data();
     if (rank == 1 && how == 2) input = outside.data();
-    const DeviceBuffer<int> out(1000, 0);
+    const DeviceBuffer<int> out(block, 0);
     const ncclResult_t at_once =
-        ncclAllReduce(input, out.data(), 1000, ncclInt, ncclSum, comm, stream);
+        ncclReduceScatter(input, out.data(), block, ncclInt, ncclSum, comm, stream);
     expect_failing(at_once, stream, comm, ncclInvalidUsage);
     const std::string words = ncclGetLastError(comm);
     const std::string wrong = how == 0   ? "in window 1 at byte 1200"
@@ -87,7 +86,7 @@ TEST_CASE("ranks that use a window differently are told where each one's buffer 
 }
 
 TEST_CASE("buffers that NCCL lets differ between ranks may lie anywhere in windows") {
-  with_devices(3, [](int rank, ncclComm_t comm) {
+  with_ranks(3, true, [](int rank, ncclComm_t comm) {
     const DeviceStream stream;
     const auto own = static_cast<std::size_t>(rank);
     const DeviceBuffer<int> memory(numbers(4 * count, rank));
@@ -107,28 +106,27 @@ TEST_CASE("buffers that NCCL lets differ between ranks may lie anywhere in windo
   });
 }
 
-TEST_CASE("an abort returns when no peer reads this rank's windows any more", "[fake]") {
-  const std::size_t elements = GENERATE(std::size_t{100}, std::size_t{count});
-  const TwoRanks<int> ranks(elements);
-  const DeviceStream stream;
-  expect(all_reduce(ranks.first, elements, ranks.comms[0], stream));
+TEST_CASE("an abort returns when no peer's kernel uses this rank's windows any more", "[fake]") {
+  if (lacks_kernels()) return;
+  TwoRanks<int> ranks(count);
+  const cuda::PinnedMemory words(4096);
+  const std::atomic_ref over(*reinterpret_cast<unsigned*>(words.data()));
+  expect(ranks.call(0));
+  expect_cuda(cuStreamWriteValue32_v2(*ranks.streams[0], words.device_address(words.data()), 1,
+                                      cuda::write_value_default));
   expect(ncclCommAbort(ranks.comms[1]));  // rank 1 never comes; its memory may go
-  const int launches = fake_launches();
-  stream.finish();
-  CHECK(fake_launches() == launches);  // the one that reads it was counted already
+  ranks.streams[0]->finish();
+  CHECK(over.load(std::memory_order_acquire) == 1);
   expect(ncclCommAbort(ranks.comms[0]));
 }
 
-/// Rank 0 makes calls that read rank 1's window. Rank 1 aborts after the first `before` ones, so a
+/// Rank 0 makes calls that use rank 1's window. Rank 1 aborts after the first `before` ones, so a
 /// call is refused in the end. All earlier calls have run when the abort returns.
-void calls_beside_an_abort(const TwoRanks<int>& ranks, std::size_t elements, int before) {
-  const DeviceStream stream;
+void calls_beside_an_abort(TwoRanks<int>& ranks, int before) {
   std::atomic<int> made{0};  // relaxed: only a count
   int launches = 0;
   std::thread calling([&] {
-    cuCtxSetCurrent(device_context(0));
-    while (all_reduce(ranks.first, elements, ranks.comms[0], stream) == ncclSuccess)
-      made.fetch_add(1, std::memory_order_relaxed);
+    while (ranks.call(0) == ncclSuccess) made.fetch_add(1, std::memory_order_relaxed);
   });
   std::thread aborting([&] {
     while (made.load(std::memory_order_relaxed) < before) std::this_thread::yield();
@@ -137,38 +135,38 @@ void calls_beside_an_abort(const TwoRanks<int>& ranks, std::size_t elements, int
   });
   calling.join();
   aborting.join();
-  stream.finish();
+  ranks.streams[0]->finish();
   expect_that(fake_launches() == launches, "a kernel ran after the abort");
   expect(ncclCommAbort(ranks.comms[0]));
 }
 
 // The abort meets the calls at another place in each round.
-TEST_CASE("after an abort beside a peer's calls none of them reads this rank's windows", "[fake]") {
-  const std::size_t elements = GENERATE(std::size_t{100}, std::size_t{count});
+TEST_CASE("after an abort beside a peer's calls none of them uses this rank's windows", "[fake]") {
+  if (lacks_kernels()) return;
   for (int round = 0; round < 8; ++round) {
-    const TwoRanks<int> ranks(elements);
-    calls_beside_an_abort(ranks, elements, round % 4);
+    TwoRanks<int> ranks(count);
+    calls_beside_an_abort(ranks, round % 4);
   }
 }
 
 /// False: the machine stood still so long that the abort may have thought that the replay was over.
 bool abort_between_two_calls() {
-  const TwoRanks<int> ranks(100);
+  TwoRanks<int> ranks(count);
   const cuda::PinnedMemory words(4096);
   const std::atomic_ref passed(*reinterpret_cast<unsigned*>(words.data()));
   const std::atomic_ref opened(*(reinterpret_cast<unsigned*>(words.data()) + 1));
   const cuda::DevicePointer passed_at = words.device_address(words.data());
-  const DeviceStream stream;
+  const DeviceStream& stream = *ranks.streams[0];
+  cuCtxSetCurrent(device_context(0));
   const CapturedGraph graph(stream, [&] {
-    expect(all_reduce(ranks.first, 100, ranks.comms[0], stream));
+    expect(ranks.call(0));
     expect_cuda(cuStreamWriteValue32_v2(stream, passed_at, 1, cuda::write_value_default));
     expect_cuda(
         cuStreamWaitValue32_v2(stream, passed_at + sizeof(unsigned), 1, cuda::wait_value_equal));
-    expect(all_reduce(ranks.first, 100, ranks.comms[0], stream));
+    expect(ranks.call(0));
   });
   graph.launch(stream);
-  const DeviceStream other;
-  expect(all_reduce(ranks.second, 100, ranks.comms[1], other));
+  expect(ranks.call(1));
   // acquire: the stream is between the two calls.
   while (passed.load(std::memory_order_acquire) == 0) std::this_thread::yield();
   int launches = 0;
@@ -188,22 +186,22 @@ bool abort_between_two_calls() {
 }
 
 TEST_CASE("an abort waits for the end of a peer's replay, even one between two calls", "[fake]") {
+  if (lacks_kernels()) return;
   int tries = 0;
   while (!abort_between_two_calls()) REQUIRE(++tries < 20);
 }
 
-TEST_CASE("destroying a communicator waits for peers that read its windows, even a call ahead",
+TEST_CASE("destroying a communicator waits for peers that use its windows, even a call ahead",
           "[fake]") {
-  const TwoRanks<int> ranks(100);
-  const DeviceStream stream;
-  const DeviceStream other;
-  expect(all_reduce(ranks.first, 100, ranks.comms[0], stream));
-  expect(all_reduce(ranks.second, 100, ranks.comms[1], other));
-  stream.finish();
-  expect(all_reduce(ranks.first, 100, ranks.comms[0], stream));  // rank 1 never makes this call
+  if (lacks_kernels()) return;
+  TwoRanks<int> ranks(count);
+  expect(ranks.call(0));
+  expect(ranks.call(1));
+  ranks.streams[0]->finish();
+  expect(ranks.call(0));  // rank 1 never makes this call
   expect(ncclCommDestroy(ranks.comms[1]));
   const int launches = fake_launches();
-  stream.finish();
+  ranks.streams[0]->finish();
   CHECK(fake_launches() == launches);
   CHECK(failure_of(ranks.comms[0]) != ncclSuccess);
   expect(ncclCommAbort(ranks.comms[0]));
@@ -211,12 +209,12 @@ TEST_CASE("destroying a communicator waits for peers that read its windows, even
 
 TEST_CASE("after a failure windows are given back within one timeout, however many there are",
           "[fake]") {
-  if (lacks_kernels()) return;  // no reduction would read a window
-  TwoRanks<int> ranks(100);
+  if (lacks_kernels()) return;  // no call would use a window
+  TwoRanks<int> ranks(count);
   for (int more = 0; more < 3; ++more) ranks.add_windows();
-  const DeviceStream stream;
-  StreamGate gate(stream);  // holds up rank 0, which is to read windows, longer than anybody waits
-  expect(all_reduce(ranks.first, 100, ranks.comms[0], stream));
+  cuCtxSetCurrent(device_context(0));
+  StreamGate gate(*ranks.streams[0]);  // holds up rank 0 longer than anybody waits
+  expect(ranks.call(0));
   expect(ncclCommRevoke(ranks.comms[1], NCCL_REVOKE_DEFAULT));
   const auto begin = std::chrono::steady_clock::now();
   for (const ncclWindow_t window : ranks.windows[1])
@@ -227,22 +225,22 @@ TEST_CASE("after a failure windows are given back within one timeout, however ma
   CHECK(waited.count() > 4.9);  // the timeout is 5 s; one for each window would be 25
   CHECK(waited.count() < 15);
   gate.open();
-  stream.finish();
+  ranks.streams[0]->finish();
   expect(ncclCommAbort(ranks.comms[0]));
 }
 
 TEST_CASE("windows that nobody gave back go with their communicator", "[fake]") {
   const bool abort = GENERATE(false, true);
   {
-    const std::vector<ncclComm_t> comms = init_on_device(2);
+    const std::vector<ncclComm_t> comms = init_on({0, 1});
     on_all_ranks(2, [&](int rank) {
-      cuCtxSetCurrent(device_context(0));
+      cuCtxSetCurrent(device_context(rank));
       const auto at = static_cast<std::size_t>(rank);
       const DeviceBuffer<int> buffer(count, 1);
       ncclWindow_t window = nullptr;
       expect(ncclCommWindowRegister(comms[at], buffer.data(), count * sizeof(int), &window,
                                     NCCL_WIN_COLL_SYMMETRIC));
-      sum_up(comms[at], buffer, count, rank, 2);
+      sum_in_place(comms[at], buffer.data(), rank);
       expect(abort ? ncclCommAbort(comms[at]) : ncclCommDestroy(comms[at]));
     });
   }

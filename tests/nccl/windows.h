@@ -2,11 +2,11 @@
 #pragma once
 
 #include <array>
+#include <optional>
 
 #include "tests/nccl/between_devices.h"
 #include "tests/nccl/check.h"
 #include "tests/nccl/together.h"
-#include "tests/support/setting.h"
 
 namespace rondo::test {
 
@@ -24,32 +24,47 @@ inline void sum_up(ncclComm_t comm, const DeviceBuffer<int>& buffer, std::size_t
 
 constexpr std::size_t summed_count = 40'000;
 
-/// Runs body(rank, comm) on a thread for each of two ranks, on a device each or on one.
-template <class Body>
-void with_two(bool across, Body&& body) {
-  const Setting executor("RONDO_DEVICE_EXECUTOR", "finite");  // a kernel would need no window
-  with_ranks(2, across, body);
-}
-
-/// Two ranks on device 0, from one thread, with memory that both have registered.
+/// Two ranks on a device each, from one thread, with memory that both have registered.
 template <class T>
 struct TwoRanks {
-  explicit TwoRanks(std::size_t count)
-      : first(count, T{1}), second(count, T{1}), bytes(count * sizeof(T)) {
+  explicit TwoRanks(std::size_t count) : bytes(count * sizeof(T)) {
+    for (std::size_t rank = 0; rank < 2; ++rank) {
+      cuCtxSetCurrent(device_context(static_cast<int>(rank)));
+      memory[rank].emplace(count, T{1});
+      streams[rank].emplace();
+    }
     add_windows();
+    cuCtxSetCurrent(device_context(0));
   }
+  ~TwoRanks() {
+    for (std::size_t rank = 0; rank < 2; ++rank) {
+      cuCtxSetCurrent(device_context(static_cast<int>(rank)));
+      streams[rank].reset();
+      memory[rank].reset();
+    }
+    cuCtxSetCurrent(device_context(0));
+  }
+  TwoRanks(const TwoRanks&) = delete;
+  TwoRanks& operator=(const TwoRanks&) = delete;
+
   /// Makes a window on the whole memory, once more.
   void add_windows() {
     on_all_ranks(2, [&](int rank) {
       const auto at = static_cast<std::size_t>(rank);
-      expect(ncclCommWindowRegister(comms[at], (rank == 0 ? first : second).data(), bytes,
+      cuCtxSetCurrent(device_context(rank));
+      expect(ncclCommWindowRegister(comms[at], memory[at]->data(), bytes,
                                     &windows[at].emplace_back(), NCCL_WIN_COLL_SYMMETRIC));
     });
   }
+  /// Puts an all-reduce of all its memory into the rank's stream.
+  ncclResult_t call(std::size_t rank) {
+    cuCtxSetCurrent(device_context(static_cast<int>(rank)));
+    return all_reduce(*memory[rank], bytes / sizeof(T), comms[rank], *streams[rank]);
+  }
 
-  std::vector<ncclComm_t> comms{init_on_device(2)};
-  DeviceBuffer<T> first;
-  DeviceBuffer<T> second;
+  std::vector<ncclComm_t> comms{init_on({0, 1})};
+  std::array<std::optional<DeviceBuffer<T>>, 2> memory{};
+  std::array<std::optional<DeviceStream>, 2> streams{};
   std::size_t bytes;
   std::array<std::vector<ncclWindow_t>, 2> windows{};
 };
@@ -66,17 +81,14 @@ inline void sum_in_place(ncclComm_t comm, int* data, int rank) {
   expect_sums(got, 2, 0, "all_reduce");
 }
 
-/// The copies of so many calls on windows. Without kernels they are staged.
-constexpr std::size_t in_windows(std::size_t calls) { return calls * (has_kernels ? 1 : 4); }
-
-/// with_two(), whose streams copy a rank's numbers so often: both ranks together once for a call on
-/// windows, and four times for one that is staged. Nothing is left of their memory.
+/// Runs body(rank, comm) on a thread for each of two ranks on a device each, whose calls use windows so
+/// often. Nothing is left of their memory.
 template <class Body>
-void with_copies(std::size_t copies, bool across, Body&& body) {
+void with_calls_in_windows(int calls, Body&& body) {
   const int blocks = fake_blocks();
-  const std::size_t before = fake_copied_bytes();
-  with_two(across, body);
-  CHECK((fake_copied_bytes() - before) / (summed_count * sizeof(int)) == copies);
+  const int before = fake_window_launches();
+  with_ranks(2, true, body);
+  CHECK(fake_window_launches() - before == (has_kernels ? 2 * calls : 0));
   expect_blocks(blocks);
   CHECK(fake_descriptors() == 0);
 }

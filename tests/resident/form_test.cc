@@ -1,7 +1,7 @@
 // Which form a call takes.
 #include "core/resident/form.h"
 
-#include "kernels/device/encode.h"
+#include "kernels/device/sizes.h"
 #include "rondo/error.h"
 #include "tests/catch.h"
 

@@ -30,9 +30,10 @@ struct Part {
 class Group {
  public:
   explicit Group(int ranks, std::string_view algorithm = {}, std::uint32_t stripes = most_stripes,
-                 const Scripts& written = {})
+                 const Scripts& written = {}, bool in_windows = false)
       : ranks_(ranks),
         selection_(algorithm, "a test", written),
+        in_windows_(in_windows),
         memory_(arena_shape(ranks, stripes)) {
     for (int rank = 0; rank < ranks; ++rank)
       programs_.emplace_back(rank, around(ranks), memory_.shape());
@@ -45,7 +46,8 @@ class Group {
     const Schedule schedule = choice.composition.build(around(ranks_), call.root);
     const auto [inputs, expected] =
         device::test::expected_of({.call = call, .salt = ++calls_}, schedule);
-    const std::vector<Bytes> got = run(call, choice.composition, misaligned, inputs, expected);
+    const ProgramKey key{choice.composition, call.root, in_windows_};
+    const std::vector<Bytes> got = run(call, key, misaligned, inputs, expected);
     for (int rank = 0; rank < ranks_; ++rank) {
       INFO(to_string(call) << " by " << schedule.algorithm << " of " << ranks_ << " ranks, rank "
                            << rank << ", misaligned " << misaligned);
@@ -55,15 +57,15 @@ class Group {
 
  private:
   /// `expected`: what the outputs are as long as.
-  std::vector<Bytes> run(const Call& call, const Composition& composition, std::size_t misaligned,
+  std::vector<Bytes> run(const Call& call, const ProgramKey& key, std::size_t misaligned,
                          const std::vector<Bytes>& inputs, const std::vector<Bytes>& expected) {
     std::vector<Part> parts;
     parts.reserve(inputs.size());
     std::uint32_t teams = 0;
     for (int rank = 0; rank < ranks_; ++rank) {
       const auto at = static_cast<std::size_t>(rank);
-      const StoredProgram& stored = programs_[at].find(
-          composition, call.root, [&](std::size_t number, std::span<const std::byte> program) {
+      const StoredProgram& stored =
+          programs_[at].find(key, [&](std::size_t number, std::span<const std::byte> program) {
             REQUIRE(number == stored_[at].size());
             stored_[at].emplace_back(program.begin(), program.end());
           });
@@ -75,12 +77,13 @@ class Group {
       part.call.input = part.in.data();
       part.call.output = part.out.data();
       part.call.scratch = part.scratch.data();
-      part.call.sizes = programs_[at].sizes_of(stored, call);
+      part.call.sizes = device::sizes_of(programs_[at].request(stored, call));
       const auto lanes = static_cast<std::uint32_t>(stored.schedule.lanes);
       const std::uint32_t mine = lanes * part.call.sizes.stripes;
       REQUIRE((rank == 0 || mine == teams));
       teams = mine;
     }
+    if (key.in_windows) place_windows(call, key, parts);
     device::test::run_teams(
         static_cast<std::uint32_t>(ranks_) * teams, 1, [&](HostTeam& team, std::uint32_t number) {
           run_lane_until_taken(team, parts[number / teams].call, number % teams);
@@ -90,8 +93,24 @@ class Group {
     return outputs;
   }
 
+  /// Where the program needs them.
+  void place_windows(const Call& call, const ProgramKey& key, std::vector<Part>& parts) {
+    const WindowUse use = programs_[0].windows_of(key.composition, call);
+    REQUIRE(use.any());
+    std::vector<std::byte*> inputs, outputs;
+    for (Part& part : parts) {
+      if (use.input) inputs.push_back(part.in.data());
+      if (use.output) outputs.push_back(part.out.data());
+    }
+    const StoredProgram& stored = programs_[0].find(key, [](auto, auto) { FAIL("it is stored"); });
+    const device::WindowAddresses windows =
+        device::windows_of(programs_[0].request(stored, call), inputs, outputs);
+    for (Part& part : parts) part.call.windows = windows;
+  }
+
   const int ranks_;
   const AlgorithmSelection selection_;
+  const bool in_windows_;
   HostGroup memory_;
   std::vector<Programs> programs_{};
   std::vector<std::vector<std::vector<std::byte>>> stored_{};  ///< by rank and number
@@ -125,6 +144,49 @@ TEST_CASE("every collective's program equals the reference, whatever its size an
                .collective = Collective::all_reduce,
                .type = DataType::bfloat16,
                .op = ReduceOperator::max});
+}
+
+TEST_CASE("programs in windows equal the reference, whatever the type and operator") {
+  const int ranks = GENERATE(from_range(test::cells<int>({2, 3, 4, 8}, {3})));
+  Group group(ranks, {}, most_stripes, {}, true);
+  for (const Collective collective : {Collective::all_reduce, Collective::reduce_scatter,
+                                      Collective::all_gather, Collective::all_to_all}) {
+    const bool is_whole = collective == Collective::all_reduce;
+    for (const std::size_t bytes : test::cells<std::size_t>({40'000, 100'004}, {40'000})) {
+      for (const DataType type : {DataType::float32, DataType::bfloat16, DataType::int64}) {
+        const std::size_t blocks = is_whole ? static_cast<std::size_t>(ranks) : 1;
+        group.check(
+            {.count = blocks * bytes / size_of(type), .collective = collective, .type = type},
+            bytes % 3);
+      }
+    }
+  }
+}
+
+TEST_CASE("which windows a call needs") {
+  Programs programs(0, around(4), arena_shape(4, most_stripes));
+  const auto windows = [&](Collective collective, std::string_view algorithm, std::size_t bytes) {
+    const WindowUse use =
+        programs.windows_of(find_composition(collective, algorithm),
+                            {.count = bytes, .collective = collective, .type = DataType::uint8});
+    return std::string(use.input ? "input " : "") + (use.output ? "output" : "");
+  };
+  constexpr std::size_t medium = std::size_t{1} << 20;
+  constexpr std::size_t large = std::size_t{1} << 28;
+  CHECK(windows(Collective::all_reduce, "two_shot", medium) == "input output");
+  CHECK(windows(Collective::reduce_scatter, "one_shot", medium) == "input ");
+  CHECK(windows(Collective::all_gather, "one_shot", medium) == "output");
+  CHECK(windows(Collective::all_to_all, "linear", medium) == "output");
+  // Sums read, which is slower than to send from some size on.
+  CHECK(windows(Collective::all_reduce, "two_shot", large).empty());
+  CHECK(windows(Collective::all_gather, "one_shot", large) == "output");
+  // Packets are faster for short messages.
+  CHECK(windows(Collective::all_gather, "one_shot", 1000).empty());
+  // In place it would be wrong, it has partial sums, it has too many stages, or its root's may lie anywhere.
+  CHECK(windows(Collective::all_reduce, "one_shot", medium).empty());
+  CHECK(windows(Collective::all_reduce, "ring", medium).empty());
+  CHECK(windows(Collective::all_gather, "ring", medium).empty());
+  CHECK(windows(Collective::broadcast, "one_shot", medium).empty());
 }
 
 TEST_CASE("a call takes the algorithm that is asked for, at every size") {
@@ -162,20 +224,20 @@ TEST_CASE("the longest programs have room, and there is room for so many") {
   for (const Algorithm& row : algorithms()) {
     if (row.collective == Collective::barrier || row.collective == Collective::send_recv) continue;
     const Composition composition = find_composition(row.collective, row.name);
-    CHECK(programs.has_room_for(composition, 0) == (made < most_programs));
+    CHECK(programs.has_room_for({composition, 0}) == (made < most_programs));
     if (made == most_programs) break;
-    CHECK_NOTHROW(programs.find(composition, 0, [&](std::size_t number, const auto& program) {
+    CHECK_NOTHROW(programs.find({composition, 0}, [&](std::size_t number, const auto& program) {
       CHECK(number == made);
       CHECK(program.size() <= program_bytes);
     }));
     ++made;
-    CHECK(programs.has_room_for(composition, 0));
+    CHECK(programs.has_room_for({composition, 0}));
   }
-  for (int root = 1; programs.has_room_for(find_composition(Collective::gather, "linear"), root);
-       ++root, ++made)
-    programs.find(find_composition(Collective::gather, "linear"), root, [](auto, auto) {});
+  const Composition gather = find_composition(Collective::gather, "linear");
+  for (int root = 1; programs.has_room_for({gather, root}); ++root, ++made)
+    programs.find({gather, root}, [](auto, auto) {});
   CHECK(made == most_programs);
-  CHECK(programs.has_room_for(find_composition(Collective::gather, "linear"), 0));
+  CHECK(programs.has_room_for({gather, 0}));
 }
 
 /// Two ranks swap their blocks in so many parts.

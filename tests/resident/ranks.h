@@ -1,7 +1,6 @@
 // Ranks as threads with a device each, whose calls are co-resident kernels, or finite.
 #pragma once
 
-#include <numeric>
 #include <string>
 #include <vector>
 
@@ -11,12 +10,6 @@
 #include "tests/support/setting.h"
 
 namespace rondo::test {
-
-inline std::vector<int> own_devices(int ranks) {
-  std::vector<int> devices(static_cast<std::size_t>(ranks));
-  std::iota(devices.begin(), devices.end(), 0);
-  return devices;
-}
 
 /// Communicators of ranks with a device each. `executor`: RONDO_DEVICE_EXECUTOR.
 inline std::vector<ncclComm_t> init_on_own(int ranks, const std::string& executor = "auto") {

@@ -38,6 +38,15 @@ std::string by_host(const std::string& why) {
   return item("path", "through the host's memory, as a call on host buffers") + item("why", why);
 }
 
+std::string windows_text(const resident::WindowUse& use) {
+  if (!use.any()) return {};
+  const std::string buffers =
+      use.input ? use.output ? "input and output" : "the input" : "the output";
+  return item("in windows", "where all ranks have " + buffers +
+                                " in windows: no messages, peers' buffers are read and written "
+                                "where they lie");
+}
+
 std::string by_program(const resident::Choice& choice, const Call& call, const Topology& around) {
   const device::ArenaShape shape = resident::arena_shape(around.ranks, resident::most_stripes);
   resident::Programs programs(0, around, shape);
@@ -46,8 +55,8 @@ std::string by_program(const resident::Choice& choice, const Call& call, const T
                    " is too long for GPUs' kernels, or needs more lanes, depth or scratch than "
                    "they have");
   const resident::StoredProgram& program =
-      programs.find(choice.composition, call.root, [](std::size_t, auto) {});
-  const device::Sizes sizes = programs.sizes_of(program, call);
+      programs.find({choice.composition, call.root}, [](std::size_t, auto) {});
+  const device::Sizes sizes = device::sizes_of(programs.request(program, call));
   const auto lanes = static_cast<std::uint32_t>(program.schedule.lanes);
   const bool usual = choice.composition.name() == resident::default_algorithm(call.collective);
   const double slice = static_cast<double>(sizes.slice * size_of(call.type));
@@ -65,7 +74,8 @@ std::string by_program(const resident::Choice& choice, const Call& call, const T
                               : std::string("packets that carry their flags")) +
          item("slices", std::to_string(sizes.passes) + (sizes.passes == 1 ? " pass" : " passes") +
                             ", each of up to " + size_text(slice) + " of a chunk for each block" +
-                            (shifted ? "; one more in blocks that begin out of step" : ""));
+                            (shifted ? "; one more in blocks that begin out of step" : "")) +
+         windows_text(programs.windows_of(choice.composition, call));
 }
 
 std::string without_program(const Call& call, const Topology& around,
