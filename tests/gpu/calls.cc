@@ -57,9 +57,8 @@ std::string make(CallGroup& group, const Call& call, const Placed& placed, bool 
   return group.failure();
 }
 
-std::string_view algorithm_of(const Call& call, int ranks) {
-  const Choice choice = choose(call, ranks);
-  if (choice.form != Form::small) return resident::default_algorithm(call.collective);
+std::string algorithm_of(const Choice& choice) {
+  if (choice.form != Form::small) return choice.composition.name();
   return choice.small == device::SmallAlgorithm::one_shot ? "one_shot" : "two_shot";
 }
 
@@ -67,7 +66,7 @@ std::string_view algorithm_of(const Call& call, int ranks) {
 int check(CallGroup& group, const Call& call, bool in_windows = false) {
   const int ranks = group.ranks();
   const Schedule schedule =
-      find_algorithm(call.collective, algorithm_of(call, ranks))->build(ranks, call.root);
+      find_algorithm(call.collective, algorithm_of(group.choose(call)))->build(ranks, call.root);
   const auto [inputs, expected] = test::expected_of({.call = call}, schedule);
   const Placed placed(inputs, expected);
   std::string failure = make(group, call, placed, in_windows);
@@ -95,6 +94,21 @@ int check_sizes(int ranks) {
       wrong += check(group, call);
       if (group.uses_windows(call)) wrong += check(group, call, true);
     }
+  }
+  return wrong;
+}
+
+/// Every algorithm, by packets and by frames.
+int check_algorithms(int ranks) {
+  int wrong = 0;
+  for (const Algorithm& row : algorithms()) {
+    if (row.collective == Collective::barrier || row.collective == Collective::send_recv) continue;
+    CallGroup group(ranks, std::string(name(row.collective)) + ":" + std::string(row.name));
+    for (const std::size_t count : {std::size_t{37}, std::size_t{50'003}})
+      wrong += check(group, {.count = count,
+                             .collective = row.collective,
+                             .type = DataType::float32,
+                             .root = info(row.collective).has_root ? ranks / 2 : 0});
   }
   return wrong;
 }
@@ -128,6 +142,7 @@ int main(int count, char** arguments) {
     }
     int wrong = check_types(3);
     for (const int ranks : {2, 3, 4, 8}) wrong += check_sizes(ranks);
+    for (const int ranks : {3, 5}) wrong += check_algorithms(ranks);
     return wrong;
   });
 }

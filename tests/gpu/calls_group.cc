@@ -28,8 +28,6 @@ device::WindowAddresses windows_of(const device::SizeRequest& request, resident:
 
 }  // namespace
 
-Choice choose(const Call& call, int ranks) { return resident::choose(call, around(ranks), {}); }
-
 /// What a rank has on the device.
 struct CallGroup::Rank {
   Rank(int number, int ranks)
@@ -56,7 +54,9 @@ struct CallGroup::Rank {
   test::DeviceStream stream{};
 };
 
-CallGroup::CallGroup(int ranks) : kernels_(cuda::ResidentKernels::of(test::device_context(0))) {
+CallGroup::CallGroup(int ranks, std::string_view algorithm)
+    : kernels_(cuda::ResidentKernels::of(test::device_context(0))),
+      selection_(algorithm, "this program") {
   std::vector<std::byte*> places;
   for (int number = 0; number < ranks; ++number) {
     members_.push_back(std::make_unique<Rank>(number, ranks));
@@ -71,14 +71,18 @@ cuda::Stream CallGroup::stream(int rank) const {
   return members_[static_cast<std::size_t>(rank)]->stream;
 }
 
+Choice CallGroup::choose(const Call& call) const {
+  return resident::choose(call, around(ranks()), selection_);
+}
+
 bool CallGroup::uses_windows(const Call& call) {
-  const Choice choice = choose(call, ranks());
+  const Choice choice = choose(call);
   return choice.form == resident::Form::program &&
          members_.front()->programs.windows_of(choice.composition, call).any();
 }
 
 void CallGroup::launch(const Call& call, const std::vector<Buffers>& buffers, bool in_windows) {
-  const Choice choice = choose(call, ranks());
+  const Choice choice = choose(call);
   for (int rank = 0; rank < ranks(); ++rank) {
     const auto place = static_cast<std::size_t>(rank);
     if (choice.form == resident::Form::small) {

@@ -4,6 +4,7 @@
 
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "core/control/call.h"
@@ -17,9 +18,6 @@ namespace rondo::gpu_test {
 
 using DeviceBytes = test::DeviceBuffer<std::byte>;
 
-/// What all ranks of a communicator choose for `call`.
-resident::Choice choose(const Call& call, int ranks);
-
 /// A rank's buffers of one call, on the device.
 struct Buffers {
   const std::byte* input = nullptr;
@@ -30,11 +28,14 @@ struct Buffers {
 class CallGroup {
  public:
   /// Device 0's context is to be current.
-  explicit CallGroup(int ranks);
+  /// `algorithm`: as RONDO_ALGORITHM has it.
+  explicit CallGroup(int ranks, std::string_view algorithm = {});
   ~CallGroup();
   CallGroup(const CallGroup&) = delete;
   CallGroup& operator=(const CallGroup&) = delete;
 
+  /// What all ranks choose for the call.
+  resident::Choice choose(const Call& call) const;
   /// Puts the call into the ranks' streams. `buffers`: by rank. `in_windows`: all reach them, and the
   /// call uses that.
   void launch(const Call& call, const std::vector<Buffers>& buffers, bool in_windows = false);
@@ -55,6 +56,7 @@ class CallGroup {
                       const std::vector<Buffers>& buffers) const;
 
   const cuda::ResidentKernels& kernels_;
+  const AlgorithmSelection selection_;
   std::vector<std::unique_ptr<Rank>> members_{};
   std::unique_ptr<test::DeviceBuffer<std::byte*>> arenas_{};
 };

@@ -166,7 +166,7 @@ class Series {
     }
     return wrong;
   }
-  bool by_hand() const { return choose(call_, group_.ranks()).form == resident::Form::small; }
+  bool by_hand() const { return group_.choose(call_).form == resident::Form::small; }
 
  private:
   void finish(const Load& load) const {

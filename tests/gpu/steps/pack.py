@@ -9,7 +9,7 @@ import tempfile
 
 from steps.place import Place
 
-PROGRAMS = ["gpu_reduce", "gpu_resident", "gpu_calls", "gpu_sweep", "gpu_nccl",
+PROGRAMS = ["gpu_reduce", "gpu_calls", "gpu_sweep", "gpu_nccl",
             "gpu_preflight", "gpu_train", "rondorun"]
 NEEDED = [name for name in PROGRAMS if name != "gpu_train"]  # building gpu_train takes OpenBLAS
 # Every machine has its own of these, and the driver's.

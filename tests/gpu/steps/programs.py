@@ -32,11 +32,6 @@ def costs(context):
     context.program("gpu_preflight", "--costs")
 
 
-def resident(context):
-    context.needs_gpu("runtime of CUDA's")
-    context.program("gpu_resident")
-
-
 def soak(context):
     """The program ends by itself before it would be ended."""
     launches, load = (FEW_LAUNCHES, SMALL_LOAD) if context.brief or context.place.stand_in else (

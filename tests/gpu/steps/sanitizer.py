@@ -1,4 +1,4 @@
-"""Short runs under compute-sanitizer's memcheck and racecheck."""
+"""Short runs under compute-sanitizer's memcheck."""
 
 import sys
 
@@ -7,29 +7,26 @@ from steps.context import LeftOut
 from steps.processes import script
 
 # Calls ask the driver about pointers that it may not know: no is an answer, not an error.
-CHECKS = {"memcheck": ["--tool", "memcheck", "--report-api-errors", "no", "--error-exitcode", "9"],
-          "racecheck": ["--tool", "racecheck", "--error-exitcode", "9"]}
+MEMCHECK = ["--tool", "memcheck", "--report-api-errors", "no", "--error-exitcode", "9"]
 # Tests of gpu_nccl: both ways between devices, messages, windows, a graph, and one thread's group.
 TESTS = ("collectives go from device to device*,messages go from device to device round a ring*,"
          "captured calls between devices are replayed*,one thread's reductions*,"
          "two windows in one allocation*")
-# Racecheck looks at memory that a block's threads share, which only kernels with barriers have.
 # Kernels that wait for those of other launches are not here: a tool need not let them run side by side.
-PROGRAMS = (("memcheck", "gpu_nccl", TESTS), ("racecheck", "gpu_resident", "--brief"),
-            ("memcheck", "gpu_resident", "--brief"), ("memcheck", "gpu_reduce", "--brief"))
+PROGRAMS = (("gpu_nccl", TESTS), ("gpu_reduce", "--brief"))
 # The script's first process never meets the driver.
-SCRIPTS = (("memcheck", "nccl/device_processes_test.py", "Processes.test_graphs_are_replayed"),)
+SCRIPTS = (("nccl/device_processes_test.py", "Processes.test_graphs_are_replayed"),)
 
 
 def commands(context, tool):
     """The commands, each with its name."""
-    for check, name, *arguments in PROGRAMS:
+    for name, *arguments in PROGRAMS:
         path = context.place.program(name)
         if path is not None:
-            yield f"{check} {name}", [tool, *CHECKS[check], path, *arguments]
-    for check, name, *arguments in SCRIPTS:
-        yield f"{check} {name}", [tool, *CHECKS[check], "--target-processes", "all",
-                                  "--require-cuda-init", "no", sys.executable, script(name), *arguments]
+            yield f"memcheck {name}", [tool, *MEMCHECK, path, *arguments]
+    for name, *arguments in SCRIPTS:
+        yield f"memcheck {name}", [tool, *MEMCHECK, "--target-processes", "all",
+                                   "--require-cuda-init", "no", sys.executable, script(name), *arguments]
 
 
 def checked(context):
