@@ -10,8 +10,8 @@
 //   pools cannot be shared, and managed memory cannot be a window.
 // - Registering is collective. Giving a window back is not. A rank unmaps what it mapped itself.
 // - The owner may free the memory once it has given the window back, because its own calls are
-//   complete only when all have read. Peers may still map the memory, but they read it only if they
-//   make a call that this rank never makes. Puts of peers must have been awaited before.
+//   complete only when all have used it. Peers may still map the memory. In a call that this rank never
+//   makes their kernels wait for it, and touch nothing. Puts of peers must have been awaited before.
 // - CUDA's manual says that a mapping keeps a segment alive. It leaves undefined what happens to
 //   cudaMalloc memory that is freed while another process has it open, and says nothing of an owner
 //   that was killed. tests/gpu/freed_memory.py finds out.
@@ -39,7 +39,7 @@ class Windows {
   /// differ: RONDO_DEBUG=INFO says whose and why. Throws what exchanging texts throws.
   std::uint32_t add(detail::CommunicatorState* state, const void* buffer, std::size_t bytes);
   /// This rank puts no call on it into a stream any more. The others' memory stays mapped where a
-  /// call that is there may still read it, until the next add() or remove() that finds none, or
+  /// call that is there may still use it, until the next add() or remove() that finds none, or
   /// close(). With the context current.
   void remove(std::uint32_t number);
   /// The oldest window that holds all `bytes`, if any.

@@ -167,7 +167,6 @@ std::shared_ptr<const Executor::Chosen> Executor::choose_for(const Call& call) {
   const Composition& composition = made.choice.composition;
   if (made.choice.form == Form::program && !takes(composition, call))
     made.choice.form = Form::finite;
-  if (made.choice.form == Form::program) made.windows = programs_.windows_of(composition, call);
   return std::make_shared<const Chosen>(std::move(made));
 }
 
@@ -191,10 +190,10 @@ bool Executor::serves(const Call& call) {
 }
 
 WindowUse Executor::windows_of(const Call& call) {
-  const Chosen& of_call = chosen(call);
-  const bool has_room = of_call.windows.any() &&
-                        programs_.has_room_for({of_call.choice.composition, call.root, true});
-  return has_room ? of_call.windows : WindowUse{};
+  const Choice& choice = chosen(call).choice;
+  const ProgramKey key{choice.composition, call.root, true};
+  if (choice.form != Form::program || !programs_.has_room_for(key)) return {};
+  return programs_.windows_of(choice.composition, call);
 }
 
 void Executor::launch(const Call& call, const CallBuffers& buffers, cuda::Stream stream) {
@@ -237,7 +236,7 @@ std::shared_ptr<const Executor::Launch> Executor::prepare(const Call& call, cons
   made.context.control = control_on_device();
   made.context.sizes = device::sizes_of(programs_.request(stored, call));
   made.program = &stored;
-  made.blocks = static_cast<unsigned>(stored.schedule.lanes) * made.context.sizes.stripes;
+  made.blocks = stored.lanes() * made.context.sizes.stripes;
   return std::make_shared<const Launch>(made);
 }
 

@@ -93,7 +93,6 @@ class Executor {
   struct Chosen {
     Call call{};
     Choice choice{};
-    WindowUse windows{};
   };
   /// Of a program: what all its launches have in common, and its blocks.
   struct Launch {

@@ -40,6 +40,15 @@ device::Protocol protocol_of(const Schedule& schedule, const device::Traits& tra
              : device::Protocol::bulk;
 }
 
+/// In place, the other buffer lies at another offset on each rank, which cannot tell the peers'. NCCL asks
+/// for equal offsets of these alone.
+bool may_use(Collective collective, const WindowUse& windows) {
+  const bool only_output =
+      collective == Collective::all_gather || collective == Collective::all_to_all;
+  return !(windows.output && collective == Collective::reduce_scatter) &&
+         !(windows.input && only_output);
+}
+
 /// None: its messages cannot be places in windows.
 std::vector<Program> merged_programs(const Schedule& schedule) {
   const std::optional<Posted> posted = posted_in_windows(schedule.collective);
@@ -87,8 +96,13 @@ WindowUse Programs::windows_of(const Composition& composition, const Call& call)
 }
 
 Programs::Merged Programs::merged(const ProgramKey& key) const {
-  const Made all = made(key);
-  if (all.programs.empty() || !has_room_for(all)) return {};
+  Made all;
+  try {
+    all = made(key);
+    if (all.programs.empty() || !has_room_for(all)) return {};
+  } catch (const Error&) {  // it has ops that devices have not
+    return {};
+  }
   const device::Traits& traits = all.stored.traits;
   // What is not added at once would be divided in parts. Scratch memory is for slices.
   const bool reduces = info(all.stored.schedule.collective).reduces;
@@ -100,7 +114,7 @@ Programs::Merged Programs::merged(const ProgramKey& key) const {
       (is_output ? merged.windows.output : merged.windows.input) = true;
     }
   }
-  return merged;
+  return may_use(all.stored.schedule.collective, merged.windows) ? merged : Merged{};
 }
 
 const StoredProgram& Programs::find(const ProgramKey& key, const Store& store) {

@@ -33,6 +33,9 @@ struct StoredProgram {
   Schedule schedule;
   device::Traits traits{};
   std::size_t number = 0;  ///< its place in the memory for programs
+
+  /// A merged program has one.
+  unsigned lanes() const { return traits.stages > 0 ? 1 : static_cast<unsigned>(schedule.lanes); }
 };
 
 /// Threads: one at a time.

@@ -164,13 +164,14 @@ class BulkOps {
     const std::uint32_t targets = op.writes + op.sends + op.stores;
     if (count == 0 || targets == 0) return;
     const Source* const sources = team_.memory().sources[next_];
-    const Targets to{team_.memory().targets[next_], targets};
-    const Share share{team_.lane(), team_.lanes()};
-    // A copy in place is none. Peers may read the chunk meanwhile.
-    const bool is_copy = op.operands == 1 && targets == 1 && op.adds_all == 0;
+    std::byte* const* const list = team_.memory().targets[next_];
     const bool scaled = sources[0].scaled && recipe.scales();
-    if (is_copy && !scaled && sources[0].data == to.list[0]) return;
-    combine_any(recipe, {sources, op.operands}, to, count, share);
+    const bool is_copy = op.operands == 1 && op.adds_all == 0 && !scaled;
+    // A copy in place is none: peers may read the chunk meanwhile. `into` is the first target.
+    const std::uint32_t first = is_copy && op.writes != 0 && sources[0].data == list[0] ? 1 : 0;
+    if (first == targets) return;
+    combine_any(recipe, {sources, op.operands}, {list + first, targets - first}, count,
+                {team_.lane(), team_.lanes()});
   }
 
   Team& team_;

@@ -1,4 +1,5 @@
-// Model of meetings.h: ranks that reach each other's windows meet before and after they touch them.
+// Model of meetings.h: ranks that reach each other's windows meet before and after they touch them. It has
+// one stage. Meetings between stages are the same.
 //
 //   rank r, call n                         every other rank
 //   writes its input

@@ -47,7 +47,9 @@ std::uint32_t stripes_of(const SizeRequest& request, std::size_t largest) {
   const ArenaShape& arena = request.arena;
   const std::uint32_t teams =
       request.protocol == Protocol::bulk ? arena.stripes : arena.packet_stripes;
-  const std::size_t most = teams / static_cast<std::uint32_t>(request.schedule.lanes);
+  const bool is_merged = request.traits.stages > 0;  // into one lane
+  const std::size_t most =
+      is_merged ? teams : teams / static_cast<std::uint32_t>(request.schedule.lanes);
   return static_cast<std::uint32_t>(std::clamp<std::size_t>(largest / least_stripe_bytes, 1, most));
 }
 

@@ -105,6 +105,21 @@ Work small_work(SmallCall call, unsigned blocks, cuda::Context context) {
   };
 }
 
+/// A kernel that uses windows of other ranks, while it runs.
+class WindowKernel {
+ public:
+  explicit WindowKernel(bool is_one) : is_one_(is_one) {
+    state().window_launches += is_one_ ? 1 : 0;
+    state().window_kernels += is_one_ ? 1 : 0;
+  }
+  ~WindowKernel() { state().window_kernels -= is_one_ ? 1 : 0; }
+  WindowKernel(const WindowKernel&) = delete;
+  WindowKernel& operator=(const WindowKernel&) = delete;
+
+ private:
+  bool is_one_;
+};
+
 /// A buffer that the rank does not have in the call may be anything.
 template <class Pointer>
 void translate_or_drop(Pointer& pointer, int device) {
@@ -131,8 +146,9 @@ Work program_work(RankContext call, unsigned blocks, cuda::Context context) {
     const Touch touch(context);
     if (!touch.works()) return;
     ++state().resident_launches;
-    if (reinterpret_cast<const device::DeviceProgram*>(call.program)->stages > 0)
-      ++state().window_launches;
+    const bool in_windows =
+        reinterpret_cast<const device::DeviceProgram*>(call.program)->stages > 0;
+    const WindowKernel running(in_windows);
     run_teams(
         blocks, threads().load(std::memory_order_relaxed),
         [&](HostTeam& team, std::uint32_t block) { run_lane_until_taken(team, call, block); });

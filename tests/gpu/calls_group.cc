@@ -141,8 +141,7 @@ void CallGroup::launch_program(const Call& call, const resident::ProgramKey& key
   made.sizes = device::sizes_of(request);
   if (key.in_windows)
     made.windows = windows_of(request, member.programs.windows_of(key.composition, call), buffers);
-  const auto lanes = static_cast<unsigned>(stored.schedule.lanes);
-  kernels_.launch(made, lanes * made.sizes.stripes, member.stream);
+  kernels_.launch(made, stored.lanes() * made.sizes.stripes, member.stream);
 }
 
 }  // namespace rondo::gpu_test

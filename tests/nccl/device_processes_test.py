@@ -22,7 +22,10 @@ SYMMETRIC = 1  # NCCL_WIN_COLL_SYMMETRIC
 TILE = 9973
 HALF = 4 << 20  # bytes of a slice
 SIZES = [1, 5000, HALF + 3]
+IN_WINDOW = 200_000  # bytes of an all-reduce that uses windows, where each rank has a device
 OWN_DEVICES = os.environ.get("DEVICES") == "own"  # a device for each rank
+STAND_IN = "LIBCUDA_PATH" in os.environ
+WITH_KERNELS = os.environ.get("WITH_KERNELS") != "0"
 ON_HOST = int(os.environ.get("ON_HOST", 0))  # ranks that take each other for one host; 0: all
 
 
@@ -171,6 +174,9 @@ class Rank:
                     self.deregister(made[0])
             self.deregister(made[1])
             memory.free()
+        launches = getattr(self.device.driver, "fake_window_launches", None)
+        if OWN_DEVICES and WITH_KERNELS and launches and launches() == 0:
+            sys.exit(f"rank {self.rank}: no call has used windows")
         self.library.call("ncclCommDestroy", self.comm)
 
     def mappings(self):
@@ -196,7 +202,7 @@ class Rank:
 
     def sum_in_window(self, capture=lambda call: None):
         """Sums in a window, then frees its memory. Returns the mappings left, and what `capture` said."""
-        memory = self.memory(self.device, pattern(self.rank, 5000))
+        memory = self.memory(self.device, pattern(self.rank, IN_WINDOW))
         window = self.window(memory, 0, memory.size)
         self.sum(memory)
         captured = capture(lambda: self.all_reduce(memory, memory.size))
@@ -206,8 +212,8 @@ class Rank:
 
     def window_loop(self):
         """Nothing stays mapped after a window, except while there is a graph of a call on it."""
-        memory = self.memory(self.device, pattern(self.rank, 5000))
-        staged = self.capture(lambda: self.all_reduce(memory, memory.size))
+        memory = self.memory(self.device, pattern(self.rank, IN_WINDOW))
+        apart = self.capture(lambda: self.all_reduce(memory, memory.size))
         before = self.mappings()
         for _ in range(10):
             if self.sum_in_window()[0] != before:
@@ -224,13 +230,13 @@ class Rank:
             self.finish()
             left = count.get()[0]
             count.free()
-        self.device.call("cuGraphExecDestroy", staged)
+        self.device.call("cuGraphExecDestroy", apart)
         memory.free()
         self.library.call("ncclCommDestroy", self.comm)
 
     def die_in_window(self):
-        """The last rank is killed while others wait to read its window."""
-        memory = self.memory(self.device, pattern(self.rank, 3 * HALF))
+        """The last rank is killed while others wait to use its window."""
+        memory = self.memory(self.device, pattern(self.rank, IN_WINDOW))
         self.window(memory, 0, memory.size)
         self.all_reduce(memory, memory.size)
         self.finish()
@@ -303,7 +309,7 @@ class Rank:
 
 
 # For sums in windows, which go through the host's memory in a build without device kernels.
-needs_kernels = unittest.skipIf(os.environ.get("WITH_KERNELS") == "0", "this build has no device kernels")
+needs_kernels = unittest.skipUnless(WITH_KERNELS, "this build has no device kernels")
 
 
 class Job(unittest.TestCase):
@@ -354,7 +360,7 @@ class Processes(Job):
         self.check_all(self.run_ranks("move", 2, NCCL_P2P_DISABLE="1"),
                        "through the host's memory: rank 0: RONDO_P2P_DISABLE=1")
 
-    @unittest.skipUnless("LIBCUDA_PATH" in os.environ, "a driver has CUDA IPC or has not")
+    @unittest.skipUnless(STAND_IN, "a driver has CUDA IPC or has not")
     def test_without_cuda_ipc_descriptors_will_do(self):
         none = {"FAKE_WITHOUT_IPC": "1"}
         self.check_all(self.run_ranks("move", 3, **none), "from device to device")
@@ -362,21 +368,27 @@ class Processes(Job):
                        "through the host's memory: rank 0: rondo: other processes cannot have the "
                        "memory of rank 1: ")
 
-    def test_windows_are_read_where_they_lie(self):
+    def test_windows_are_used_where_each_rank_has_a_device(self):
         for ranks in (2, 3):
-            self.check_all(self.run_ranks("windows", ranks), "bytes is mapped by all ranks")
+            for devices in ("one", "own") if STAND_IN else ("one",):
+                self.check_all(self.run_ranks("windows", ranks, DEVICES=devices),
+                               "bytes is mapped by all ranks")
 
     @needs_kernels
+    @unittest.skipUnless(STAND_IN, "a machine may have one device")
     def test_windows_that_are_given_back_do_not_stay_mapped(self):
         for ranks in (2, 3):
-            self.check_all(self.run_ranks("window_loop", ranks), "bytes is mapped by all ranks")
+            self.check_all(self.run_ranks("window_loop", ranks, DEVICES="own"),
+                           "bytes is mapped by all ranks")
 
     def test_a_killed_rank_is_told_of(self):
         host = {"NCCL_P2P_DISABLE": "1"}
-        for what, way in (("die", {}), ("die", host), ("die_in_window", {})):
+        own = {"DEVICES": "own"} if STAND_IN else {}
+        for what, way in (("die", {}), ("die", host), ("die_in_window", own)):
             said = self.run_ranks(what, 3, **way)
             self.check_last_was_killed(said)
-            self.check_all(said[:2], "through the host's memory" if way else "from device to device")
+            self.check_all(said[:2], "through the host's memory" if way is host
+                           else "from device to device")
 
     def test_memory_is_given_back_behind_a_rank_whose_parent_does_not_ask_for_it(self):
         """The dead rank stays a zombie until the others have ended: run_ranks() asks for them in turn."""

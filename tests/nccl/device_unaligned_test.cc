@@ -1,4 +1,4 @@
-// Buffers that are not aligned to their elements. Kernels need alignment, so these are staged.
+// Buffers that are not aligned to their elements: staged, or combined element by element in windows.
 #include "tests/catch.h"
 #include "tests/nccl/calls.h"
 #include "tests/nccl/windows.h"

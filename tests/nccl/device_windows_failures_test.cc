@@ -106,17 +106,21 @@ TEST_CASE("buffers that NCCL lets differ between ranks may lie anywhere in windo
   });
 }
 
+/// What has used windows of other ranks, and does.
+struct InWindows {
+  int launches = fake_window_launches();
+  int running = fake_window_kernels();
+};
+
 TEST_CASE("an abort returns when no peer's kernel uses this rank's windows any more", "[fake]") {
   if (lacks_kernels()) return;
   TwoRanks<int> ranks(count);
-  const cuda::PinnedMemory words(4096);
-  const std::atomic_ref over(*reinterpret_cast<unsigned*>(words.data()));
+  const InWindows before;
   expect(ranks.call(0));
-  expect_cuda(cuStreamWriteValue32_v2(*ranks.streams[0], words.device_address(words.data()), 1,
-                                      cuda::write_value_default));
+  while (fake_window_kernels() == before.running) std::this_thread::yield();
   expect(ncclCommAbort(ranks.comms[1]));  // rank 1 never comes; its memory may go
+  CHECK(fake_window_kernels() == before.running);
   ranks.streams[0]->finish();
-  CHECK(over.load(std::memory_order_acquire) == 1);
   expect(ncclCommAbort(ranks.comms[0]));
 }
 
@@ -124,19 +128,21 @@ TEST_CASE("an abort returns when no peer's kernel uses this rank's windows any m
 /// call is refused in the end. All earlier calls have run when the abort returns.
 void calls_beside_an_abort(TwoRanks<int>& ranks, int before) {
   std::atomic<int> made{0};  // relaxed: only a count
-  int launches = 0;
+  InWindows left;
+  const int running = left.running;
   std::thread calling([&] {
     while (ranks.call(0) == ncclSuccess) made.fetch_add(1, std::memory_order_relaxed);
   });
   std::thread aborting([&] {
     while (made.load(std::memory_order_relaxed) < before) std::this_thread::yield();
     ncclCommAbort(ranks.comms[1]);  // its memory may go
-    launches = fake_launches();
+    left = InWindows();
   });
   calling.join();
   aborting.join();
   ranks.streams[0]->finish();
-  expect_that(fake_launches() == launches, "a kernel ran after the abort");
+  expect_that(left.running == running, "a kernel ran on after the abort");
+  expect_that(fake_window_launches() == left.launches, "a kernel began after the abort");
   expect(ncclCommAbort(ranks.comms[0]));
 }
 
@@ -169,11 +175,12 @@ bool abort_between_two_calls() {
   expect(ranks.call(1));
   // acquire: the stream is between the two calls.
   while (passed.load(std::memory_order_acquire) == 0) std::this_thread::yield();
-  int launches = 0;
+  InWindows left;
+  const int running = left.running;
   const auto begin = std::chrono::steady_clock::now();
   std::thread aborting([&] {
     ncclCommAbort(ranks.comms[1]);  // its memory may go
-    launches = fake_launches();
+    left = InWindows();
   });
   failure_of(ranks.comms[0]);
   opened.store(1, std::memory_order_release);
@@ -181,7 +188,8 @@ bool abort_between_two_calls() {
   const bool in_time = std::chrono::steady_clock::now() - begin < std::chrono::milliseconds(900);
   aborting.join();
   expect(ncclCommAbort(ranks.comms[0]));
-  if (in_time) CHECK(fake_launches() == launches);
+  if (in_time) CHECK(left.running == running);
+  if (in_time) CHECK(fake_window_launches() == left.launches);
   return in_time;
 }
 
@@ -198,11 +206,12 @@ TEST_CASE("destroying a communicator waits for peers that use its windows, even 
   expect(ranks.call(0));
   expect(ranks.call(1));
   ranks.streams[0]->finish();
+  const InWindows before;
   expect(ranks.call(0));  // rank 1 never makes this call
+  while (fake_window_launches() == before.launches) std::this_thread::yield();
   expect(ncclCommDestroy(ranks.comms[1]));
-  const int launches = fake_launches();
+  CHECK(fake_window_kernels() == before.running);
   ranks.streams[0]->finish();
-  CHECK(fake_launches() == launches);
   CHECK(failure_of(ranks.comms[0]) != ncclSuccess);
   expect(ncclCommAbort(ranks.comms[0]));
 }

@@ -164,21 +164,25 @@ TEST_CASE("calls captured before or on a window are replayed, also when it is gi
 }
 
 TEST_CASE("a window is given back, its memory freed and used again") {
-  const std::vector<ncclComm_t> comms = init_on_device(2);
+  const std::vector<ncclComm_t> comms = init_on({0, 1});
+  const int before = fake_window_launches();
   for (std::size_t round = 0; round < 3; ++round) {
     for (const Windows windows : {Windows::one, Windows::none, Windows::two})
-      check_calls(comms, every_collective(3000 + round, 1), {.windows = windows});
+      check_calls(comms, every_collective(20'000 + round, 1), {.windows = windows});
   }
+  CHECK((fake_window_launches() > before) == has_kernels);
   destroy(comms);
 }
 
 TEST_CASE("one thread registers windows of all ranks in a group, several of each") {
-  const std::vector<ncclComm_t> comms = init_on_device(3);
+  const std::vector<ncclComm_t> comms = init_on(own_devices(3));
   std::vector<std::unique_ptr<DeviceBuffer<int>>> memories;
   std::vector<ncclWindow_t> windows(6);
-  constexpr std::size_t count = 15'000;
+  constexpr std::size_t count = 40'000;
+  const int before = fake_window_launches();
   expect(ncclGroupStart());
   for (std::size_t at = 0; at < 3; ++at) {
+    cuCtxSetCurrent(device_context(static_cast<int>(at)));
     memories.push_back(std::make_unique<DeviceBuffer<int>>(2 * count, 0));
     for (const std::size_t which : {0U, 1U})
       expect(ncclCommWindowRegister(comms[at], memories[at]->data() + which * count,
@@ -187,13 +191,19 @@ TEST_CASE("one thread registers windows of all ranks in a group, several of each
   }
   expect(ncclGroupEnd());
   each_member(comms, [&](int rank, ncclComm_t comm) {
-    cuCtxSetCurrent(device_context(0));
+    cuCtxSetCurrent(device_context(rank));
     const auto at = static_cast<std::size_t>(rank);
-    sum_up(comm, *memories[at], count, rank, 3);
+    const DeviceStream stream;
+    device_upload(memories[at]->data(), numbers(count, rank).data(), count * sizeof(int));
+    expect(ncclAllReduce(memories[at]->data(), memories[at]->data() + count, count, ncclInt,
+                         ncclSum, comm, stream));
+    stream.finish();
+    expect_sums(get(memories[at]->data() + count, count), 3, 0, "all_reduce");
     void* pointer = nullptr;
     expect(ncclWinGetUserPtr(comm, windows[2 * at + 1], &pointer));
     expect_that(pointer == memories[at]->data() + count, "the second window is the second half");
   });
+  CHECK(fake_window_launches() - before == (has_kernels ? 3 : 0));
   for (std::size_t i = 0; i < windows.size(); ++i)
     expect(ncclCommWindowDeregister(comms[i / 2], windows[i]));
   destroy(comms);

@@ -38,13 +38,14 @@ std::string by_host(const std::string& why) {
   return item("path", "through the host's memory, as a call on host buffers") + item("why", why);
 }
 
-std::string windows_text(const resident::WindowUse& use) {
+std::string windows_text(const resident::WindowUse& use, bool reduces) {
   if (!use.any()) return {};
   const std::string buffers =
       use.input ? use.output ? "input and output" : "the input" : "the output";
   return item("in windows", "where all ranks have " + buffers +
                                 " in windows: no messages, peers' buffers are read and written "
-                                "where they lie");
+                                "where they lie" +
+                                (reduces ? " (up to 256 KiB for each block)" : ""));
 }
 
 std::string by_program(const resident::Choice& choice, const Call& call, const Topology& around) {
@@ -57,7 +58,7 @@ std::string by_program(const resident::Choice& choice, const Call& call, const T
   const resident::StoredProgram& program =
       programs.find({choice.composition, call.root}, [](std::size_t, auto) {});
   const device::Sizes sizes = device::sizes_of(programs.request(program, call));
-  const auto lanes = static_cast<std::uint32_t>(program.schedule.lanes);
+  const std::uint32_t lanes = program.lanes();
   const bool usual = choice.composition.name() == resident::default_algorithm(call.collective);
   const double slice = static_cast<double>(sizes.slice * size_of(call.type));
   const bool shifted = sizes.stripes > 1 && sizes.shorter(sizes.stripes - 1) > 0;
@@ -75,7 +76,7 @@ std::string by_program(const resident::Choice& choice, const Call& call, const T
          item("slices", std::to_string(sizes.passes) + (sizes.passes == 1 ? " pass" : " passes") +
                             ", each of up to " + size_text(slice) + " of a chunk for each block" +
                             (shifted ? "; one more in blocks that begin out of step" : "")) +
-         windows_text(programs.windows_of(choice.composition, call));
+         windows_text(programs.windows_of(choice.composition, call), info(call.collective).reduces);
 }
 
 std::string without_program(const Call& call, const Topology& around,
