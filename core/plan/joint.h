@@ -6,7 +6,8 @@
 //   rank 1   {0's input[0], input[0]} -> output[0]
 //                                     =>   {0's input[0], 1's input[0]} -> output[0] of all
 //
-// So everything is read once. Calls may be in place (not all_to_all): what is read and written there is one op's.
+// So everything is read once. Calls may be in place, but all_to_all: what is read and written there is one
+// op's.
 #pragma once
 
 #include <compare>

@@ -13,6 +13,7 @@ LIBRARY = os.environ.get("LIBNCCL_PATH", "libnccl.so.2")
 INT, FLOAT, SUM = 2, 7, 0
 BIT_OR = 1  # a rondoBitwise_t
 SUCCESS, INVALID_USAGE, REMOTE_ERROR = 0, 5, 6
+TILE = 9973  # bytes after which patterns repeat
 
 
 class UniqueId(ctypes.Structure):
@@ -115,3 +116,21 @@ class Memory:
 
     def free(self):
         self.device.call("cuMemFree_v2", self.address)
+
+
+def pattern(rank, size):
+    """Bytes that differ by rank and place."""
+    return repeated(tile(rank), size)
+
+
+def tile(rank):
+    return bytes((i * 7 + i // 251 + rank * 41) % 256 for i in range(TILE))
+
+
+def repeated(piece, size):
+    return (piece * (size // len(piece) + 1))[:size]
+
+
+def patterns_sum(ranks, size):
+    """What all ranks' patterns add up to."""
+    return repeated(bytes(sum(all_ranks) % 256 for all_ranks in zip(*map(tile, ranks))), size)

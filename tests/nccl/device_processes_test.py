@@ -14,12 +14,11 @@ import sys
 import unittest
 
 import client
-from client import Device, Memory
+from client import Device, Memory, pattern, patterns_sum
 from running import end_all, wait_until
 
 BYTE = 1  # ncclUint8
 SYMMETRIC = 1  # NCCL_WIN_COLL_SYMMETRIC
-TILE = 9973
 HALF = 4 << 20  # bytes of a slice
 SIZES = [1, 5000, HALF + 3]
 IN_WINDOW = 200_000  # bytes of an all-reduce that uses windows, where each rank has a device
@@ -27,24 +26,6 @@ OWN_DEVICES = os.environ.get("DEVICES") == "own"  # a device for each rank
 STAND_IN = "LIBCUDA_PATH" in os.environ
 WITH_KERNELS = os.environ.get("WITH_KERNELS") != "0"
 ON_HOST = int(os.environ.get("ON_HOST", 0))  # ranks that take each other for one host; 0: all
-
-
-def pattern(rank, size):
-    """Bytes that differ by rank and place."""
-    return repeated(tile(rank), size)
-
-
-def tile(rank):
-    return bytes((i * 7 + i // 251 + rank * 41) % 256 for i in range(TILE))
-
-
-def repeated(piece, size):
-    return (piece * (size // len(piece) + 1))[:size]
-
-
-def patterns_sum(ranks, size):
-    """What all ranks' patterns add up to."""
-    return repeated(bytes(sum(all_ranks) % 256 for all_ranks in zip(*map(tile, ranks))), size)
 
 
 class Rank:
