@@ -76,7 +76,8 @@ class BulkOps {
     return load_acquire(view_.to(peer).credit) + view_.sizes.arena.depth > need.step;
   }
 
-  RONDO_DEVICE bool wait(const DeviceOp& op, std::uint64_t pass) {
+  /// Out of line: what it needs would take registers from what is fast.
+  [[gnu::noinline]] RONDO_DEVICE bool wait(const DeviceOp& op, std::uint64_t pass) {
     publish();
     bool arrived = true;
     for (std::uint32_t j = team_.lane(); j < op.operands + op.sends; j += team_.lanes()) {
@@ -163,15 +164,8 @@ class BulkOps {
     const std::uint64_t count = view_.elements(op, piece, pass);
     const std::uint32_t targets = op.writes + op.sends + op.stores;
     if (count == 0 || targets == 0) return;
-    const Source* const sources = team_.memory().sources[next_];
-    std::byte* const* const list = team_.memory().targets[next_];
-    const bool scaled = sources[0].scaled && recipe.scales();
-    const bool is_copy = op.operands == 1 && op.adds_all == 0 && !scaled;
-    // A copy in place is none: peers may read the chunk meanwhile. `into` is the first target.
-    const std::uint32_t first = is_copy && op.writes != 0 && sources[0].data == list[0] ? 1 : 0;
-    if (first == targets) return;
-    combine_any(recipe, {sources, op.operands}, {list + first, targets - first}, count,
-                {team_.lane(), team_.lanes()});
+    combine_any(recipe, {team_.memory().sources[next_], op.operands},
+                {team_.memory().targets[next_], targets}, count, {team_.lane(), team_.lanes()});
   }
 
   Team& team_;

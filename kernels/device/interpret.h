@@ -46,41 +46,34 @@ RONDO_DEVICE inline bool run_ops(const LaneView& view, const Run& run) {
   return true;
 }
 
-/// A merged program: every rank of it makes the same meetings, whatever ops it has in a stage.
+/// A merged program has a meeting before each stage, and one after the last. Every rank of it makes the
+/// same ones, whatever ops it has in a stage.
 template <class Team>
-[[gnu::noinline]] RONDO_DEVICE bool run_stages(Team& team, const LaneView& view) {
+RONDO_DEVICE inline bool run_bulk(Team& team, const LaneView& view) {
   BulkOps<Team> bulk(team, view);
-  Meetings<Team> meetings(team, view);
   std::uint32_t met = 0;
-  const auto meet = [&](std::uint32_t times) {
-    for (; met < times; ++met)
-      if (!meetings.meet()) return false;
+  const auto meet_for = [&](std::uint32_t stage) {
+    for (; view.program.stages > 0 && met <= stage; ++met)
+      if (!meet(team, view)) return false;
     return true;
   };
   const bool whole =
       run_ops(view, [&](const Recipe& recipe, const DeviceOp& op, std::uint64_t pass) {
-        return meet(op.stage + 1) && bulk.run(recipe, op, pass);
+        return meet_for(op.stage) && bulk.run(recipe, op, pass);
       });
-  if (!whole || !meet(view.program.stages + 1)) return false;
-  meetings.end();
-  return true;
+  if (!whole) return false;
+  bulk.end();
+  return meet_for(view.program.stages);
 }
 
 template <class Team>
 RONDO_DEVICE inline bool run_protocol(Team& team, const LaneView& view) {
-  if (view.program.stages > 0) return run_stages(team, view);
-  if (view.sizes.protocol == Protocol::low_latency) {
-    return run_ops(view, [&](const Recipe& recipe, const DeviceOp& op, std::uint64_t pass) {
-      return visit_type(recipe.type, [&](auto tag) {
-        return low_latency_as<Element<decltype(tag)::value>>(team, view, recipe, op, pass);
-      });
+  if (view.sizes.protocol == Protocol::bulk) return run_bulk(team, view);
+  return run_ops(view, [&](const Recipe& recipe, const DeviceOp& op, std::uint64_t pass) {
+    return visit_type(recipe.type, [&](auto tag) {
+      return low_latency_as<Element<decltype(tag)::value>>(team, view, recipe, op, pass);
     });
-  }
-  BulkOps<Team> bulk(team, view);
-  const bool whole = run_ops(view, [&](const Recipe& recipe, const DeviceOp& op,
-                                       std::uint64_t pass) { return bulk.run(recipe, op, pass); });
-  if (whole) bulk.end();
-  return whole;
+  });
 }
 
 /// The channels that the lane uses.

@@ -12,45 +12,31 @@
 #pragma once
 
 #include "kernels/device/lane_view.h"
+#include "kernels/device/team.h"
 
 namespace rondo::device {
 
+/// Collective. False when the wait was ended; for all threads of the team alike. It is out of line, with
+/// registers of its own.
 template <class Team>
-class Meetings {
- public:
-  RONDO_DEVICE Meetings(Team& team, const LaneView& view)
-      : team_(team), view_(view), number_(load_plain(view.meetings())) {}
-
-  /// Collective. False when the wait was ended; for all threads of the team alike.
-  RONDO_DEVICE bool meet() {
-    ++number_;
-    team_.synchronize();  // all threads have read and written what they had to
-    for (std::uint32_t peer = team_.lane(); peer < view_.sizes.arena.ranks; peer += team_.lanes()) {
-      // Release: pairs with the acquire below, of the peer.
-      if (peer != view_.program.rank) store_release(view_.meeting_at(peer), number_);
-    }
-    bool met = true;
-    for (std::uint32_t peer = team_.lane(); peer < view_.sizes.arena.ranks; peer += team_.lanes()) {
-      if (peer != view_.program.rank) met = wait(peer) && met;
-    }
-    return !team_.any(!met);
+[[gnu::noinline]] RONDO_DEVICE bool meet(Team& team, const LaneView& view) {
+  const std::uint32_t ranks = view.sizes.arena.ranks;
+  const std::uint64_t number = load_plain(view.meetings()) + 1;
+  team.synchronize();  // all threads have read and written what they had to, and know the number
+  if (team.lane() == 0) store_plain(view.meetings(), number);
+  for (std::uint32_t peer = team.lane(); peer < ranks; peer += team.lanes()) {
+    std::uint64_t* const word = view.meeting_at(peer);
+    // Release: pairs with the acquire below, of the peer. The own word is nobody's.
+    store_release(word, number);
   }
-
-  /// Keeps the count for the next call. Call it once, after the last meeting.
-  RONDO_DEVICE void end() const {
-    if (team_.lane() == 0) store_plain(view_.meetings(), number_);
+  bool met = true;
+  for (std::uint32_t peer = team.lane(); peer < ranks; peer += team.lanes()) {
+    const std::uint64_t* const word = view.meeting_of(peer);
+    const Failure what = view.waiting_for(Awaited::meeting, peer, DeviceOp{}, 0, number);
+    met = wait_until(*view.context.control, what, [&] { return load_acquire(word) >= number; }) &&
+          met;
   }
-
- private:
-  RONDO_DEVICE bool wait(std::uint32_t peer) const {
-    const std::uint64_t* const word = view_.meeting_of(peer);
-    const Failure what = view_.waiting_for(Awaited::meeting, peer, DeviceOp{}, 0, number_);
-    return wait_until(*view_.context.control, what, [&] { return load_acquire(word) >= number_; });
-  }
-
-  Team& team_;
-  const LaneView& view_;
-  std::uint64_t number_;
-};
+  return !team.any(!met);
+}
 
 }  // namespace rondo::device

@@ -46,7 +46,7 @@ void check_types(ProgramRunner& runner, const Algorithm& row, int turn) {
           {.count = 300,
            .type = type.type,
            .op = applies ? op.op : ReduceOperator::sum,
-           .protocol = turn % 2 == 0 ? Protocol::bulk : Protocol::low_latency,
+           .protocol = turn % 2 == 0 || runner.is_merged() ? Protocol::bulk : Protocol::low_latency,
            .misaligned = static_cast<std::size_t>(turn % 4 == 3)},
           static_cast<std::uint32_t>(1 + turn % 3));
     ++turn;
