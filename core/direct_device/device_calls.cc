@@ -15,7 +15,7 @@ namespace {
 /// What a captured call holds on to.
 struct Kept {
   std::shared_ptr<Watcher> watcher;
-  bool reads_windows;
+  bool uses_windows;
 };
 
 /// Gives back, in its context, what was made for nothing.
@@ -27,7 +27,7 @@ void let_go(std::shared_ptr<resident::Executor> executor, cuda::Context context)
 
 void forgotten(void* data) {
   const std::unique_ptr<Kept> kept(static_cast<Kept*>(data));
-  Watcher::forget(std::move(kept->watcher), kept->reads_windows);
+  Watcher::forget(std::move(kept->watcher), kept->uses_windows);
 }
 
 }  // namespace
@@ -141,7 +141,7 @@ void DeviceCalls::pass_over(const stream::Request& request) {
 void DeviceCalls::keep_with(cuda::Graph graph) {
   auto kept = std::make_unique<Kept>(
       Kept{watcher_, current_.resident && current_.resident->is_in_windows()});
-  watcher_->retain(kept->reads_windows);
+  watcher_->retain(kept->uses_windows);
   cuda::keep_with(graph, kept.release(), forgotten);
 }
 

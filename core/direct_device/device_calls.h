@@ -118,7 +118,7 @@ class DeviceCalls {
   /// From here on the others rely on this rank. So an error is a failure of the communicator, and
   /// the memory that they reach is given back as after any failure.
   static std::shared_ptr<DeviceCalls> begin_with(const std::shared_ptr<Watcher>& watcher);
-  /// Peers that read this rank's windows.
+  /// Peers that use this rank's windows.
   struct Readers {
     bool busy = false;    ///< a stream reads them, or a graph has begun to since the last look
     bool graphs = false;  ///< a graph may read them

@@ -57,7 +57,7 @@ DeviceCalls::Readers DeviceCalls::find_readers() const {
         graphs
             ? std::atomic_ref(flags.replayed(peer)).fetch_and(~unnoticed, std::memory_order_relaxed)
             : 0;
-    const bool busy = (replayed & unnoticed) != 0 || flags.reads_windows(peer);
+    const bool busy = (replayed & unnoticed) != 0 || flags.uses_windows(peer);
     if ((!busy && !graphs) || !heap.lives(peer)) continue;
     found.busy |= busy;
     found.graphs |= graphs;

@@ -160,7 +160,7 @@ std::uint32_t& FlagSegment::moved(int rank, int peer, bool sends) const {
   return word(1 + words_of_rank * ranks_ + (group * ranks_ + rank) * ranks_ + peer);
 }
 
-bool FlagSegment::reads_windows(int rank) const {
+bool FlagSegment::uses_windows(int rank) const {
   // acquire, after what its stream wrote: everything that it read before has been read.
   return std::atomic_ref(replaying(rank)).load(std::memory_order_acquire) != 0 || is_reading(rank);
 }

@@ -52,7 +52,7 @@ struct WindowPlace {
   friend bool operator==(const WindowPlace&, const WindowPlace&) = default;
 };
 
-/// Where a collective's buffers lie in windows, as far as peers read them there.
+/// Where a collective's buffers lie in windows, as far as peers use them there.
 struct WindowPlaces {
   WindowPlace input{};
   WindowPlace output{};
@@ -110,15 +110,15 @@ class FlagSegment {
   /// The newest entry in which a rank's stream uses windows of others, as reading_number() says;
   /// 0: none yet, or none since forget_reading().
   std::uint32_t& reading(int rank) const { return word(1 + 3 * ranks_ + rank); }
-  /// Not 0: the rank's stream is within a captured call that reads windows of others.
+  /// Not 0: the rank's stream is within a captured call that uses windows of others.
   std::uint32_t& replaying(int rank) const { return word(1 + 4 * ranks_ + rank); }
   /// A bit for each rank: 1 where it has not noticed yet that such a call began.
   std::uint32_t& replayed(int rank) const { return word(1 + 5 * ranks_ + rank); }
   /// How many such calls the rank has in graphs that are still there.
   std::uint32_t& captured(int rank) const { return word(1 + 6 * ranks_ + rank); }
-  /// Not 0: nobody may begin to read the rank's windows any more.
+  /// Not 0: nobody may begin to use the rank's windows any more.
   std::uint32_t& withdrawn(int rank) const { return word(1 + 7 * ranks_ + rank); }
-  /// Not 0: the rank's stream is within a captured call, whatever that reads. The second one: it
+  /// Not 0: the rank's stream is within a captured call, whatever that uses. The second one: it
   /// has begun such a call since its watcher last looked.
   std::uint32_t& inside_captured(int rank) const { return word(1 + 8 * ranks_ + rank); }
   std::uint32_t& began_captured(int rank) const { return word(1 + 9 * ranks_ + rank); }
@@ -129,9 +129,9 @@ class FlagSegment {
   /// hint of how much room there is in queues. The end of a call, or of a message, is not counted.
   std::uint32_t& advanced(int rank) const { return word(1 + 10 * ranks_ + rank); }
   std::uint32_t& moved(int rank, int peer, bool sends) const;
-  /// Whether the rank's stream reads windows of others, or is to; captured calls count while they
+  /// Whether the rank's stream uses windows of others, or is to; captured calls count while they
   /// run.
-  bool reads_windows(int rank) const;
+  bool uses_windows(int rank) const;
   /// The lower bits of an entry's number, but never 0. For one entry in 2^32 it is the next one's
   /// number, so that the entry counts as read until that one is complete, too.
   static constexpr std::uint32_t reading_number(std::uint64_t number) {

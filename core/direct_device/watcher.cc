@@ -128,22 +128,22 @@ void Watcher::abandon(std::optional<std::uint64_t> number) {
   changed_.notify_one();
 }
 
-void Watcher::retain(bool reads_windows) {
+void Watcher::retain(bool uses_windows) {
   const std::scoped_lock lock(mutex_);
   ++graphs_;
   // release, pairs with the acquire of a rank that asks whether a graph may still read windows.
-  if (reads_windows)
+  if (uses_windows)
     std::atomic_ref(heap_->flags().captured(heap_->rank())).fetch_add(1, std::memory_order_release);
   changed_.notify_one();
 }
 
 /// While graphs are counted, the heap and the thread are there. As soon as the lock is gone the
 /// thread may end, and this object with it.
-void Watcher::forget(std::shared_ptr<Watcher> self, bool reads_windows) noexcept {
+void Watcher::forget(std::shared_ptr<Watcher> self, bool uses_windows) noexcept {
   Watcher& watcher = *self;
   const std::scoped_lock lock(watcher.mutex_);
   const StagingHeap& heap = *watcher.heap_;
-  if (reads_windows)  // release: likewise
+  if (uses_windows)  // release: likewise
     std::atomic_ref(heap.flags().captured(heap.rank())).fetch_sub(1, std::memory_order_release);
   --watcher.graphs_;
   watcher.forgotten_ = std::move(self);

@@ -76,10 +76,10 @@ class Watcher : public std::enable_shared_from_this<Watcher> {
   /// The driver has refused a part of a call. What is in streams may go on when all calls count as
   /// complete.
   void disorder();
-  /// A captured call: it may run until forget(). `reads_windows`: of other ranks.
-  void retain(bool reads_windows);
+  /// A captured call: it may run until forget(). `uses_windows`: of other ranks.
+  void retain(bool uses_windows);
   /// Calls no function of CUDA, nor does what it lets go of: `self` goes with the thread.
-  static void forget(std::shared_ptr<Watcher> self, bool reads_windows) noexcept;
+  static void forget(std::shared_ptr<Watcher> self, bool uses_windows) noexcept;
   /// Whether captured calls put the thread's end off.
   bool is_kept() const;
 

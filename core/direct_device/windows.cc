@@ -153,7 +153,7 @@ void Windows::unmap_left() {
   // acquire: what graphs that are gone did is done.
   const std::uint32_t captured =
       std::atomic_ref(flags.captured(heap_.rank())).load(std::memory_order_acquire);
-  if (captured == 0 && !flags.reads_windows(heap_.rank())) left_.clear();
+  if (captured == 0 && !flags.uses_windows(heap_.rank())) left_.clear();
 }
 
 void Windows::remove(std::uint32_t number) {

@@ -20,28 +20,28 @@ TEST_CASE("an entry reads windows until it is complete, also where the numbers w
   const std::uint64_t number =
       GENERATE(std::uint64_t{1}, std::uint64_t{5}, wrap / 2 - 1, wrap / 2, wrap / 2 + 1, wrap - 1,
                wrap + 1, wrap + 5, 3 * wrap / 2, 2 * wrap - 1);
-  CHECK(page_of(number, number - 1).reads_windows(0));
-  CHECK(page_of(number, number - std::min<std::uint64_t>(number, 1000)).reads_windows(0));
-  CHECK_FALSE(page_of(number, number).reads_windows(0));
-  CHECK_FALSE(page_of(number, number + 1000).reads_windows(0));
-  CHECK_FALSE(page_of(number, number).reads_windows(1));
+  CHECK(page_of(number, number - 1).uses_windows(0));
+  CHECK(page_of(number, number - std::min<std::uint64_t>(number, 1000)).uses_windows(0));
+  CHECK_FALSE(page_of(number, number).uses_windows(0));
+  CHECK_FALSE(page_of(number, number + 1000).uses_windows(0));
+  CHECK_FALSE(page_of(number, number).uses_windows(1));
 }
 
 TEST_CASE("an entry whose number would mean none reads windows until the next one is complete") {
-  CHECK(page_of(wrap, wrap - 1).reads_windows(0));
-  CHECK(page_of(wrap, wrap).reads_windows(0));
-  CHECK_FALSE(page_of(wrap, wrap + 1).reads_windows(0));
+  CHECK(page_of(wrap, wrap - 1).uses_windows(0));
+  CHECK(page_of(wrap, wrap).uses_windows(0));
+  CHECK_FALSE(page_of(wrap, wrap + 1).uses_windows(0));
 }
 
 TEST_CASE("an entry that was complete long ago stays complete, however many follow") {
   const std::uint64_t behind = GENERATE(std::uint64_t{1}, wrap / 2 - 1, wrap / 2 + 1, wrap - 1);
   const FlagSegment flags = page_of(5, 4);
   flags.forget_reading(0);
-  CHECK(flags.reads_windows(0));  // it is not complete
+  CHECK(flags.uses_windows(0));  // it is not complete
   flags.completed(0) = 5;
   flags.forget_reading(0);
   flags.completed(0) = static_cast<std::uint32_t>(5 + behind);
-  CHECK_FALSE(flags.reads_windows(0));
+  CHECK_FALSE(flags.uses_windows(0));
 }
 
 }  // namespace
