@@ -164,8 +164,15 @@ class BulkOps {
     const std::uint64_t count = view_.elements(op, piece, pass);
     const std::uint32_t targets = op.writes + op.sends + op.stores;
     if (count == 0 || targets == 0) return;
-    combine_any(recipe, {team_.memory().sources[next_], op.operands},
-                {team_.memory().targets[next_], targets}, count, {team_.lane(), team_.lanes()});
+    const Source* const sources = team_.memory().sources[next_];
+    std::byte* const* const list = team_.memory().targets[next_];
+    // A copy in place is none: peers may read the chunk meanwhile. `into` is the first target.
+    const bool scaled = sources[0].scaled && recipe.scales();
+    const bool is_copy = op.operands == 1 && op.adds_all == 0 && !scaled;
+    const std::uint32_t first = is_copy && op.writes != 0 && sources[0].data == list[0] ? 1 : 0;
+    if (first == targets) return;
+    combine_any(recipe, {sources, op.operands}, {list + first, targets - first}, count,
+                {team_.lane(), team_.lanes()});
   }
 
   Team& team_;
