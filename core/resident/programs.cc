@@ -40,13 +40,10 @@ device::Protocol protocol_of(const Schedule& schedule, const device::Traits& tra
              : device::Protocol::bulk;
 }
 
-/// In place, the other buffer lies at another offset on each rank, which cannot tell the peers'. NCCL asks
-/// for equal offsets of these alone.
-bool may_use(Collective collective, const WindowUse& windows) {
-  const bool only_output =
-      collective == Collective::all_gather || collective == Collective::all_to_all;
-  return !(windows.output && collective == Collective::reduce_scatter) &&
-         !(windows.input && only_output);
+/// The buffers that lie at one offset on all ranks, in place or not: a rank finds its peers' by its own.
+WindowUse alike_on_all_ranks(Collective collective) {
+  return {.input = collective == Collective::all_reduce || collective == Collective::reduce_scatter,
+          .output = collective != Collective::reduce_scatter};
 }
 
 /// None: its messages cannot be places in windows.
@@ -114,7 +111,10 @@ Programs::Merged Programs::merged(const ProgramKey& key) const {
       (is_output ? merged.windows.output : merged.windows.input) = true;
     }
   }
-  return may_use(all.stored.schedule.collective, merged.windows) ? merged : Merged{};
+  const WindowUse alike = alike_on_all_ranks(all.stored.schedule.collective);
+  const bool differ =
+      (merged.windows.input && !alike.input) || (merged.windows.output && !alike.output);
+  return differ ? Merged{} : merged;
 }
 
 const StoredProgram& Programs::find(const ProgramKey& key, const Store& store) {

@@ -250,6 +250,27 @@ TEST_CASE("the longest programs have room, and there is room for so many") {
   CHECK(programs.has_room_for({gather, 0}));
 }
 
+TEST_CASE("a schedule that touches buffers at other offsets on each rank uses no windows") {
+  // Rank 0 adds up rank 1's block, too. In windows it would store it to rank 1's output, which in place
+  // lies at another offset than its own.
+  const Scripts written = parse_scripts(
+      {{"mine",
+        "collective reduce_scatter\nalgorithm mine\nranks 2\n"
+        "rank 0\n receive_reduce input[0] then from 1 into output[0]\n"
+        " receive_reduce input[1] then from 1 into scratch0[1]\n send scratch0[1] to 1\n"
+        "rank 1\n send input[0] to 0\n send input[1] to 0\n receive from 0 into output[1]\n"}});
+  const Composition mine{.written = written.front()};
+  const auto merged =
+      merge(mine.build(around(2), 0), {.places = Places::buffers, .posted = Posted::sums});
+  REQUIRE(merged);
+  CHECK(std::ranges::any_of(merged->at(1).uses, &Use::stores));
+  Programs programs(0, around(2), arena_shape(2, most_stripes));
+  const Call call{
+      .count = 1 << 20, .collective = Collective::reduce_scatter, .type = DataType::uint8};
+  CHECK(programs.fits(mine, call));
+  CHECK_FALSE(programs.windows_of(mine, call).any());
+}
+
 /// Two ranks swap their blocks in so many parts.
 Scripts written_swap(const std::string& parts) {
   return parse_scripts({{"mine", "collective all_gather\nalgorithm mine\nranks 2\nparts " + parts +
