@@ -1,7 +1,6 @@
 #include "core/direct_device/resident_call.h"
 
 #include "core/direct_device/reduce.h"
-#include "core/direct_device/signals.h"
 #include "core/stream/buffers.h"
 
 namespace rondo::direct_device {
@@ -29,22 +28,31 @@ ResidentCall::ResidentCall(const stream::Request& of, const WindowPlaces& places
               .inputs = windows.addresses(places.input),
               .outputs = windows.addresses(places.output)} {}
 
-/// A rank that touches others' windows says so, for their owners and for a rank that gives up.
+/// The same as signals of a stream (Signals::begin()), but the kernel writes them. A rank that touches
+/// others' windows says so, for their owners and for a rank that gives up.
+device::Marks ResidentCall::marks(const StagingHeap& heap, std::uint64_t number) const {
+  const FlagSegment& flags = heap.flags();
+  const int rank = heap.rank();
+  const auto mark = [&](const std::uint32_t& word, std::uint32_t value) {
+    return device::Mark{reinterpret_cast<std::uint32_t*>(flags.device_address(word)), value};
+  };
+  const auto low = static_cast<std::uint32_t>(number);
+  if (number != 0)
+    return {.begun = {mark(flags.begun(rank), low)}, .ended = {mark(flags.completed(rank), low)}};
+  device::Marks marks{
+      .begun = {mark(flags.began_captured(rank), 1), mark(flags.inside_captured(rank), 1)},
+      .ended = {mark(flags.inside_captured(rank), 0)}};
+  if (is_in_windows()) {
+    marks.begun[2] = mark(flags.replaying(rank), 1);
+    marks.begun[3] = mark(flags.replayed(rank), ~std::uint32_t{0});
+    marks.ended[1] = mark(flags.replaying(rank), 0);
+  }
+  return marks;
+}
+
 void ResidentCall::put(const StagingHeap& heap, resident::Executor& executor,
                        std::uint64_t number) const {
-  const FlagSegment& flags = heap.flags();
-  const bool replays = number == 0 && is_in_windows();
-  Signals signals(heap);
-  signals.begin(number);
-  if (replays) {
-    signals.write(flags.replaying(heap.rank()), 1);
-    signals.write(flags.replayed(heap.rank()), ~std::uint32_t{0});
-  }
-  signals.put(request.stream);
-  executor.launch(request.call, buffers, request.stream);
-  signals.end(number);
-  if (replays) signals.write(flags.replaying(heap.rank()), 0);
-  signals.put(request.stream);
+  executor.launch(request.call, buffers, marks(heap, number), request.stream);
 }
 
 }  // namespace rondo::direct_device

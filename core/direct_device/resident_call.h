@@ -27,10 +27,13 @@ struct ResidentCall {
   /// Whether it reads or writes windows of other ranks.
   bool is_in_windows() const { return buffers.in_windows(); }
   /// About how many entries of a driver's queue it takes.
-  static constexpr std::size_t entries = 3;
+  static constexpr std::size_t entries = 1;
   /// Puts it into its stream. `number`: the call's, to be written when it begins and completes; 0: it
   /// is captured. Throws CudaError.
   void put(const StagingHeap& heap, resident::Executor& executor, std::uint64_t number) const;
+
+ private:
+  device::Marks marks(const StagingHeap& heap, std::uint64_t number) const;
 };
 
 }  // namespace rondo::direct_device

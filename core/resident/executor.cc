@@ -85,7 +85,8 @@ void tell(const detail::CommunicatorState& state, const std::string& obstacle,
 
 Executor::Places::Places(int ranks, const device::ArenaShape& shape)
     : table(aligned(device::ArenaPlaces(shape).bytes())),
-      programs(table + aligned(static_cast<std::size_t>(ranks) * sizeof(std::byte*))),
+      blocks_ended(table + aligned(static_cast<std::size_t>(ranks) * sizeof(std::byte*))),
+      programs(blocks_ended + aligned(sizeof(std::uint64_t))),
       scratch(programs + most_programs * program_bytes),
       end(scratch + scratch_bytes(shape)) {}
 
@@ -196,15 +197,29 @@ WindowUse Executor::windows_of(const Call& call) {
   return programs_.windows_of(choice.composition, call);
 }
 
-void Executor::launch(const Call& call, const CallBuffers& buffers, cuda::Stream stream) {
+void Executor::launch(const Call& call, const CallBuffers& buffers, const device::Marks& marks,
+                      cuda::Stream stream) {
   const Choice& choice = chosen(call).choice;
-  if (choice.form == Form::small) return launch_small(call, choice, buffers, stream);
-  launch_program(call, choice.composition, buffers, stream);
+  if (choice.form == Form::small) {
+    device::SmallCall small = small_call(call, choice, buffers);
+    small.marks = counted(marks);
+    return kernels_.launch(small, stream);
+  }
+  const Launch& launch = prepared(call, choice.composition, buffers.in_windows());
+  device::RankContext program = program_call(call, launch, buffers);
+  program.marks = counted(marks);
+  kernels_.launch(program, launch.blocks, stream);
+}
+
+device::Marks Executor::counted(device::Marks marks) const {
+  if (marks.begun[0].word != nullptr)
+    marks.blocks_ended = reinterpret_cast<std::uint64_t*>(places_.own + places_.blocks_ended);
+  return marks;
 }
 
 /// Averages as in programs: the sum is divided, once.
-void Executor::launch_small(const Call& call, const Choice& choice, const CallBuffers& buffers,
-                            cuda::Stream stream) {
+device::SmallCall Executor::small_call(const Call& call, const Choice& choice,
+                                       const CallBuffers& buffers) const {
   const bool averages = call.op == ReduceOperator::avg;
   device::SmallCall small;
   small.input = reinterpret_cast<const std::byte*>(buffers.input);
@@ -221,7 +236,7 @@ void Executor::launch_small(const Call& call, const Choice& choice, const CallBu
                   .scalar = buffers.scalar};
   small.algorithm = choice.small;
   small.stripes = choice.stripes;
-  kernels_.launch(small, stream);
+  return small;
 }
 
 std::shared_ptr<const Executor::Launch> Executor::prepare(const Call& call, const ProgramKey& key) {
@@ -240,20 +255,23 @@ std::shared_ptr<const Executor::Launch> Executor::prepare(const Call& call, cons
   return std::make_shared<const Launch>(made);
 }
 
-void Executor::launch_program(const Call& call, const Composition& composition,
-                              const CallBuffers& buffers, cuda::Stream stream) {
-  const bool in_windows = buffers.in_windows();
-  const Launch& prepared = *(in_windows ? launches_in_windows_ : launches_).find(call, {}, [&] {
+const Executor::Launch& Executor::prepared(const Call& call, const Composition& composition,
+                                           bool in_windows) {
+  return *(in_windows ? launches_in_windows_ : launches_).find(call, {}, [&] {
     return prepare(call, {composition, call.root, in_windows});
   });
+}
+
+device::RankContext Executor::program_call(const Call& call, const Launch& prepared,
+                                           const CallBuffers& buffers) const {
   device::RankContext made = prepared.context;
   made.input = reinterpret_cast<const std::byte*>(buffers.input);
   made.output = reinterpret_cast<std::byte*>(buffers.output);
   made.sizes.recipe.scalar = buffers.scalar;
-  if (in_windows)
+  if (buffers.in_windows())
     made.windows = device::windows_of(programs_.request(*prepared.program, call),
                                       bytes_at(buffers.inputs), bytes_at(buffers.outputs));
-  kernels_.launch(made, prepared.blocks, stream);
+  return made;
 }
 
 cuda::DevicePointer Executor::program_place(std::size_t number) const {

@@ -69,8 +69,9 @@ class Executor {
 
   /// Puts a call that is served into `stream`, of the context, which must be current. The first call
   /// of an algorithm waits until its program is on the device. Throws CudaError, and as
-  /// Programs::find().
-  void launch(const Call& call, const CallBuffers& buffers, cuda::Stream stream);
+  /// Programs::find(). `marks`: words that the device reaches; this adds the count of blocks.
+  void launch(const Call& call, const CallBuffers& buffers, const device::Marks& marks,
+              cuda::Stream stream);
 
   /// Ends all kernels of this rank for good, also those to come, wherever they wait.
   void abort();
@@ -80,10 +81,12 @@ class Executor {
   std::optional<std::string> wait_record() const;
 
  private:
-  /// In a rank's memory, in bytes: its arena, the table of all arenas, programs, scratch memory.
+  /// In a rank's memory, in bytes: its arena, the table of all arenas, the count of blocks that have ended,
+  /// programs, scratch memory.
   struct Places {
     Places(int ranks, const device::ArenaShape& shape);
     std::size_t table;
+    std::size_t blocks_ended;
     std::size_t programs;
     std::size_t scratch;
     std::size_t end;
@@ -109,11 +112,13 @@ class Executor {
   std::byte* const* arenas() const;
   cuda::DevicePointer program_place(std::size_t number) const;
   void copy_in(cuda::DevicePointer to, std::span<const std::byte> from);
-  void launch_small(const Call& call, const Choice& choice, const CallBuffers& buffers,
-                    cuda::Stream stream);
+  device::Marks counted(device::Marks marks) const;
+  device::SmallCall small_call(const Call& call, const Choice& choice,
+                               const CallBuffers& buffers) const;
   bool takes(const Composition& composition, const Call& call) const;
-  void launch_program(const Call& call, const Composition& composition, const CallBuffers& buffers,
-                      cuda::Stream stream);
+  const Launch& prepared(const Call& call, const Composition& composition, bool in_windows);
+  device::RankContext program_call(const Call& call, const Launch& prepared,
+                                   const CallBuffers& buffers) const;
   const Chosen& chosen(const Call& call);
   std::shared_ptr<const Chosen> choose_for(const Call& call);
   std::shared_ptr<const Launch> prepare(const Call& call, const ProgramKey& key);

@@ -4,6 +4,8 @@
 // What pairs with what:
 //   load_acquire    with store_release of the same word: what was written before the store, by any
 //                   thread of a team that met at a barrier in between, is seen after the load.
+//   count_up        with other callers of the same word: each one's acquire with all earlier ones'
+//                   releases. The last of several teams so sees what all of them did.
 //   *_relaxed       order nothing. Words of 8 bytes that carry a flag beside their data need none:
 //                   a word is written and read as a whole.
 //
@@ -47,6 +49,12 @@ __device__ inline std::uint64_t load_relaxed(const std::uint64_t* word) {
 __device__ inline void store_relaxed(std::uint64_t* word, std::uint64_t value) {
   asm volatile("st.relaxed.sys.global.u64 [%0], %1;" ::"l"(word), "l"(value) : "memory");
 }
+__device__ inline void store_release_32(std::uint32_t* word, std::uint32_t value) {
+  asm volatile("st.release.sys.global.u32 [%0], %1;" ::"l"(word), "r"(value) : "memory");
+}
+__device__ inline void store_relaxed_32(std::uint32_t* word, std::uint32_t value) {
+  asm volatile("st.relaxed.sys.global.u32 [%0], %1;" ::"l"(word), "r"(value) : "memory");
+}
 __device__ inline WordPair load_pair_relaxed(const WordPair* pair) {
   WordPair value;
   asm volatile("ld.relaxed.sys.global.v2.u64 {%0, %1}, [%2];"
@@ -70,14 +78,21 @@ __device__ inline bool exchange_if(std::uint64_t* word, std::uint64_t expected,
                : "memory");
   return found == expected;
 }
+/// Adds 1. Returns what was there.
+__device__ inline std::uint64_t count_up(std::uint64_t* word) {
+  std::uint64_t found;
+  asm volatile("atom.acq_rel.sys.global.add.u64 %0, [%1], 1;" : "=l"(found) : "l"(word) : "memory");
+  return found;
+}
 /// Pauses between two looks at a word that has not changed, so that other warps run.
 __device__ inline void pause() {}
 
 #elif !defined(RONDO_DEVICE_MEMORY)
 
-inline std::atomic_ref<std::uint64_t> atomic(const std::uint64_t* word) {
+template <class Word>
+std::atomic_ref<Word> atomic(const Word* word) {
   // atomic_ref<const T> comes with C++26; a load writes nothing.
-  return std::atomic_ref<std::uint64_t>(*const_cast<std::uint64_t*>(word));
+  return std::atomic_ref<Word>(*const_cast<Word*>(word));
 }
 inline std::uint64_t load_acquire(const std::uint64_t* word) {
   return atomic(word).load(std::memory_order_acquire);
@@ -90,6 +105,15 @@ inline std::uint64_t load_relaxed(const std::uint64_t* word) {
 }
 inline void store_relaxed(std::uint64_t* word, std::uint64_t value) {
   atomic(word).store(value, std::memory_order_relaxed);
+}
+inline void store_release_32(std::uint32_t* word, std::uint32_t value) {
+  atomic(word).store(value, std::memory_order_release);
+}
+inline void store_relaxed_32(std::uint32_t* word, std::uint32_t value) {
+  atomic(word).store(value, std::memory_order_relaxed);
+}
+inline std::uint64_t count_up(std::uint64_t* word) {
+  return atomic(word).fetch_add(1, std::memory_order_acq_rel);
 }
 inline bool exchange_if(std::uint64_t* word, std::uint64_t expected, std::uint64_t value) {
   return atomic(word).compare_exchange_strong(expected, value, std::memory_order_relaxed);

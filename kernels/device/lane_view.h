@@ -1,6 +1,7 @@
 // LaneView: what one team needs to run: the arrays of a program, the memory of a rank, its channels.
 #pragma once
 
+#include "kernels/device/marks.h"
 #include "kernels/device/program.h"
 #include "kernels/device/wait.h"
 
@@ -23,6 +24,7 @@ struct RankContext {
   Control* control = nullptr;
   Sizes sizes{};
   WindowAddresses windows{};
+  Marks marks{};
 };
 
 /// One end of a channel, as a team uses it.

@@ -15,6 +15,7 @@
 #pragma once
 
 #include "kernels/device/lane_view.h"
+#include "kernels/device/marks.h"
 #include "kernels/device/packets.h"
 #include "kernels/device/team.h"
 
@@ -38,6 +39,7 @@ struct SmallCall {
   Recipe recipe{};
   SmallAlgorithm algorithm = SmallAlgorithm::one_shot;
   std::uint32_t stripes = 1;
+  Marks marks{};
 };
 
 /// Most bytes that a small all-reduce can carry.

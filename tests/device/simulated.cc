@@ -12,10 +12,6 @@ Simulated*& simulation() {
   return simulation;
 }
 
-std::span<const std::byte> bytes_of(const std::uint64_t& value) {
-  return std::as_bytes(std::span(&value, 1));
-}
-
 void read(const std::byte* at, std::span<std::byte> to, Ordering ordering, const Site& site) {
   if (simulation() != nullptr) return simulation()->read(at, to, ordering, site);
   std::memcpy(to.data(), at, to.size());
@@ -25,14 +21,16 @@ void write(std::byte* at, std::span<const std::byte> from, Ordering ordering, co
   std::memcpy(at, from.data(), from.size());
 }
 
-std::uint64_t load(const std::uint64_t* word, Ordering ordering, const Site& site) {
-  std::uint64_t value = 0;
+template <class Word>
+Word load(const Word* word, Ordering ordering, const Site& site) {
+  Word value = 0;
   read(reinterpret_cast<const std::byte*>(word), std::as_writable_bytes(std::span(&value, 1)),
        ordering, site);
   return value;
 }
-void store(std::uint64_t* word, std::uint64_t value, Ordering ordering, const Site& site) {
-  write(reinterpret_cast<std::byte*>(word), bytes_of(value), ordering, site);
+template <class Word>
+void store(Word* word, Word value, Ordering ordering, const Site& site) {
+  write(reinterpret_cast<std::byte*>(word), std::as_bytes(std::span(&value, 1)), ordering, site);
 }
 
 }  // namespace
@@ -62,6 +60,19 @@ std::uint64_t load_relaxed(const std::uint64_t* word) {
 }
 void store_relaxed(std::uint64_t* word, std::uint64_t value) {
   test::store(word, value, Ordering::relaxed, Site::current());
+}
+std::uint32_t load_acquire_32(const std::uint32_t* word, Site site) {
+  return test::load(word, Ordering::ordered, site);
+}
+void store_release_32(std::uint32_t* word, std::uint32_t value, Site site) {
+  test::store(word, value, Ordering::ordered, site);
+}
+void store_relaxed_32(std::uint32_t* word, std::uint32_t value) {
+  test::store(word, value, Ordering::relaxed, Site::current());
+}
+std::uint64_t count_up(std::uint64_t* word, Site site) {
+  if (test::simulation() != nullptr) return test::simulation()->count_up(word, site);
+  return (*word)++;
 }
 bool exchange_if(std::uint64_t* word, std::uint64_t expected, std::uint64_t value) {
   if (test::simulation() != nullptr) return test::simulation()->exchange_if(word, expected, value);

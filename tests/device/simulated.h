@@ -17,6 +17,10 @@ void store_release(std::uint64_t* word, std::uint64_t value, Site site = Site::c
 std::uint64_t load_relaxed(const std::uint64_t* word);
 void store_relaxed(std::uint64_t* word, std::uint64_t value);
 bool exchange_if(std::uint64_t* word, std::uint64_t expected, std::uint64_t value);
+std::uint32_t load_acquire_32(const std::uint32_t* word, Site site = Site::current());
+void store_release_32(std::uint32_t* word, std::uint32_t value, Site site = Site::current());
+void store_relaxed_32(std::uint32_t* word, std::uint32_t value);
+std::uint64_t count_up(std::uint64_t* word, Site site = Site::current());
 void pause();
 
 namespace test {
@@ -36,6 +40,8 @@ class Simulated {
   virtual void write(std::byte* at, std::span<const std::byte> from, Ordering ordering,
                      const Site& site) = 0;
   virtual bool exchange_if(std::uint64_t* word, std::uint64_t expected, std::uint64_t value) = 0;
+  /// Ordered.
+  virtual std::uint64_t count_up(std::uint64_t* word, const Site& site) = 0;
   /// Between two looks at a word that has not changed.
   virtual void pause() = 0;
 };

@@ -38,6 +38,30 @@ inline std::vector<OwnedBytes> owned_bytes(const HostGroup& group, const Program
   return all;
 }
 
+/// A call's contexts, with marks that a host looks at.
+class MarkedRanks {
+ public:
+  explicit MarkedRanks(const ProgramRanks& ranks, std::uint32_t count) : words_(count) {
+    for (std::uint32_t rank = 0; rank < count; ++rank) {
+      Words& mine = words_[rank];
+      contexts_.push_back(ranks.context(rank));
+      contexts_.back().marks = {.blocks_ended = &mine.blocks_ended,
+                                .begun = {{&mine.begun, 1}},
+                                .ended = {{&mine.ended, 1}}};
+    }
+  }
+  const RankContext& operator[](std::size_t rank) const { return contexts_[rank]; }
+
+ private:
+  struct Words {
+    std::uint64_t blocks_ended = 0;
+    std::uint32_t begun = 0;
+    std::uint32_t ended = 0;
+  };
+  std::vector<Words> words_;
+  std::vector<RankContext> contexts_{};
+};
+
 /// Its seconds, from the begin of the kernels to the end of the last one, once the same call has
 /// been made before: the first message of a channel wipes its packets. Throws std::runtime_error
 /// where an output is wrong.
@@ -49,11 +73,15 @@ inline double seconds_of(const TimedCall& call, const Machine& machine) {
                      {.count = call.bytes / sizeof(float), .protocol = call.protocol}, 0);
   const std::vector<OwnedBytes> memory = owned_bytes(group, ranks);
   const std::uint32_t teams = ranks.teams();
+  const MarkedRanks marked(ranks, group.shape().ranks);
   double seconds = 0;
   for (int turn = 0; turn < 2; ++turn) {
     seconds = run_timed(machine, memory, group.shape().ranks, teams, call.threads,
                         [&](HostTeam& team, std::uint32_t number) {
-                          run_lane_until_taken(team, ranks.context(number / teams), number % teams);
+                          const RankContext& context = marked[number / teams];
+                          mark_begin(team, context.marks);
+                          run_lane_until_taken(team, context, number % teams);
+                          mark_end(team, context.marks, teams);
                         });
   }
   const std::string wrong = ranks.wrong();

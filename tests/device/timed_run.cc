@@ -101,6 +101,17 @@ class TimedSimulation : public SimulatedTeams {
     return true;
   }
 
+  /// A fence, then there and back. The word lies in the cache.
+  std::uint64_t count_up(std::uint64_t* word, const Site& /*site*/) override {
+    Thread& thread = current();
+    wait_for_loads(thread);
+    if (thread.arrived > 0)
+      thread.now = std::max(thread.now, thread.arrived + machine_.link_latency);
+    thread.now += machine_.word_latency;
+    give_way();
+    return (*word)++;
+  }
+
   void pause() override {
     Thread& thread = current();
     thread.now = std::max(thread.now, thread.loaded) + machine_.look;

@@ -149,16 +149,34 @@ bool WeakMemory::known_to_all(const Store& store) const {
                              [&](const Clock& clock) { return clock[store.thread] >= store.time; });
 }
 
-bool WeakMemory::exchange_if(Thread thread, std::uint64_t* word, std::uint64_t expected,
-                             std::uint64_t value) {
-  const Part whole{reinterpret_cast<Address>(word), 0, word_bytes, ~std::uint64_t{0}};
-  std::uint64_t newest = real(whole);
-  if (const auto found = words_.find(whole.word); found != words_.end()) {
+WeakMemory::Part WeakMemory::whole(const std::uint64_t* word) {
+  return {reinterpret_cast<Address>(word), 0, word_bytes, ~std::uint64_t{0}};
+}
+std::uint64_t WeakMemory::newest(const Part& part) const {
+  std::uint64_t newest = real(part);
+  if (const auto found = words_.find(part.word); found != words_.end()) {
     for (const Store& store : found->second.stores)
       newest = (newest & ~store.mask) | (store.value & store.mask);
   }
-  if (newest == expected) append(thread, whole, value, Ordering::relaxed);
-  return newest == expected;
+  return newest;
+}
+
+bool WeakMemory::exchange_if(Thread thread, std::uint64_t* word, std::uint64_t expected,
+                             std::uint64_t value) {
+  const bool equal = newest(whole(word)) == expected;
+  if (equal) append(thread, whole(word), value, Ordering::relaxed);
+  return equal;
+}
+
+std::uint64_t WeakMemory::count_up(Thread thread, std::uint64_t* word, Ordering acquires,
+                                   Ordering releases) {
+  const Part part = whole(word);
+  const std::uint64_t before = newest(part);
+  const Word& stored = words_[part.word];
+  if (acquires == Ordering::ordered && !stored.stores.empty())
+    acquire(thread, stored.stores.back());
+  append(thread, part, before + 1, releases);
+  return before;
 }
 
 void WeakMemory::meet(std::span<const Thread> threads) {

@@ -44,6 +44,8 @@ class WeakMemory {
   void write(Thread thread, std::byte* at, std::span<const std::byte> from, Ordering ordering);
   /// Finds the newest value, as what changes memory at once must; orders nothing.
   bool exchange_if(Thread thread, std::uint64_t* word, std::uint64_t expected, std::uint64_t value);
+  /// Adds 1 to the newest value, which it returns. Either side may order nothing.
+  std::uint64_t count_up(Thread thread, std::uint64_t* word, Ordering acquires, Ordering releases);
   /// A barrier: afterwards each one knows what any of them knew.
   void meet(std::span<const Thread> threads);
 
@@ -93,7 +95,9 @@ class WeakMemory {
   /// Calls visit(part, bytes before it).
   template <class Visit>
   static void each_part(Address at, std::size_t size, const Visit& visit);
+  static Part whole(const std::uint64_t* word);
   static std::uint64_t real(const Part& part);
+  std::uint64_t newest(const Part& part) const;
   static void put(Address address, const Store& store);
 
   bool knows(Thread thread, Thread other, std::uint32_t time) const {

@@ -73,6 +73,12 @@ class WeakSimulation : public SimulatedTeams {
     step();
     return memory_.exchange_if(thread(), word, expected, value);
   }
+  std::uint64_t count_up(std::uint64_t* word, const Site& site) override {
+    step();
+    const Ordering acquires = weakened(Ordering::ordered, Kind::acquire, site);
+    return memory_.count_up(thread(), word, acquires,
+                            weakened(Ordering::ordered, Kind::release, site));
+  }
   void pause() override { fibers_.yield(); }
 
  private:

@@ -1,10 +1,11 @@
-// The calls that run on the weak memory: every algorithm, both protocols, mailboxes.
+// What runs on the weak memory: calls of every algorithm, both protocols, mailboxes, and marks.
 #pragma once
 
 #include <array>
 #include <string>
 #include <vector>
 
+#include "kernels/device/marks.h"
 #include "tests/device/programs.h"
 #include "tests/device/small_calls.h"
 #include "tests/device/weak_run.h"
@@ -58,6 +59,42 @@ inline std::vector<ProgramCase> weak_merged_programs(const Algorithm& row) {
           {.count = 0},
           {.count = 203, .type = DataType::bfloat16, .misaligned = 1},
           {.count = 75, .type = DataType::uint8, .in_place = may_alias}};
+}
+
+/// Launches of several blocks, one after the other, and a host that looks for their marks. Says what the
+/// host saw too early.
+inline std::string wrong_marks(const WeakRun& run, std::uint32_t threads) {
+  constexpr std::uint32_t blocks = 3;
+  struct alignas(8) Word {
+    std::uint32_t value = 0;
+  };
+  Word begun, ended, captured;
+  std::uint64_t blocks_ended = 0;
+  std::string wrong;
+  for (std::uint32_t launch = 1; launch <= 2 && wrong.empty(); ++launch) {
+    const Marks marks{.blocks_ended = &blocks_ended,
+                      .begun = {{&begun.value, launch}, {&captured.value, 1}},
+                      .ended = {{&captured.value, 0}, {&ended.value, launch}}};
+    std::vector<std::uint32_t> done(std::size_t{blocks} * threads);
+    std::string values;
+    const auto host = [&] {
+      while (load_acquire_32(&ended.value) != launch) pause();
+      if (load_acquire_32(&begun.value) != launch || load_acquire_32(&captured.value) != 0)
+        values = "a launch has ended, and its other marks say something else";
+      for (const std::uint32_t& each : done) {
+        if (load_plain(&each) != launch) values = "a launch has ended, and a block has not";
+      }
+    };
+    WeakRunner weak(run);
+    weak.run_teams()(blocks + 1, threads, [&](HostTeam& team, std::uint32_t number) {
+      if (number == blocks) return team.lane() == 0 ? host() : void();
+      mark_begin(team, marks);
+      store_plain(&done[std::size_t{number} * threads + team.lane()], launch);
+      mark_end(team, marks, blocks);
+    });
+    wrong = weak.wrong(values);
+  }
+  return wrong;
 }
 
 inline std::vector<SmallCase> weak_small_calls() {

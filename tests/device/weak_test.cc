@@ -50,5 +50,10 @@ TEST_CASE("on a weak memory, small all-reduces by hand equal their schedules") {
   }
 }
 
+TEST_CASE("on a weak memory, who sees that a launch has ended sees all that its blocks did") {
+  for (std::uint64_t seed = 0; seed < 2000; ++seed)
+    REQUIRE(wrong_marks({.seed = seed}, static_cast<std::uint32_t>(1 + seed % 3)) == "");
+}
+
 }  // namespace
 }  // namespace rondo::device::test

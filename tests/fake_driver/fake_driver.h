@@ -104,7 +104,7 @@ int fake_resident_launches();
 /// Those of them that read or write windows of other ranks.
 int fake_window_launches();
 /// And those that run now.
-int fake_window_kernels();
+int fake_in_windows();
 /// Launches, refused ones too, in a domain of memory synchronisation that is not the usual one.
 int fake_launches_in_own_domain();
 /// From here on a stream's queue has room for so many entries; 0: for all. A thread that finds it

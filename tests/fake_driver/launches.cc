@@ -254,6 +254,6 @@ const char* fake_loaded_form() {
 int fake_launches() { return state().launches; }
 int fake_resident_launches() { return state().resident_launches; }
 int fake_window_launches() { return state().window_launches; }
-int fake_window_kernels() { return state().window_kernels; }
+int fake_in_windows() { return state().in_windows; }
 int fake_launches_in_own_domain() { return state().launches_in_own_domain; }
 }

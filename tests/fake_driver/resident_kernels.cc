@@ -84,12 +84,21 @@ std::shared_ptr<Arenas> find_arenas(std::byte* const* table, const device::Arena
   return there ? arenas : nullptr;
 }
 
+bool translate_marks(device::Marks& marks, int device) {
+  if (marks.blocks_ended == nullptr) return true;
+  const auto reached = [&](device::Mark& mark) {
+    return mark.word == nullptr || translate_pointer(mark.word, sizeof *mark.word, device);
+  };
+  return translate_pointer(marks.blocks_ended, sizeof *marks.blocks_ended, device) &&
+         std::ranges::all_of(marks.begun, reached) && std::ranges::all_of(marks.ended, reached);
+}
+
 Work small_work(SmallCall call, unsigned blocks, cuda::Context context) {
   const int device = context->device;
   const auto arenas = find_arenas(call.arenas, call.arena, device);
   const std::size_t bytes = call.count * size_of(call.recipe.type);
   if (arenas == nullptr || !translate_pointer(call.input, bytes, device) ||
-      !translate_pointer(call.output, bytes, device) ||
+      !translate_pointer(call.output, bytes, device) || !translate_marks(call.marks, device) ||
       !translate_pointer(call.control, sizeof *call.control, device))
     return {};
   const std::byte*& scalar = call.recipe.scalar.at;
@@ -101,20 +110,21 @@ Work small_work(SmallCall call, unsigned blocks, cuda::Context context) {
     if (!touch.works()) return;
     ++state().resident_launches;
     run_teams(blocks, threads().load(std::memory_order_relaxed),
-              [&](HostTeam& team, std::uint32_t block) { run_small(team, call, block); });
+              [&](HostTeam& team, std::uint32_t block) {
+                mark_begin(team, call.marks);
+                run_small(team, call, block);
+                mark_end(team, call.marks, blocks);
+              });
   };
 }
 
-/// A kernel that uses windows of other ranks, while it runs.
-class WindowKernel {
+/// A thread of a kernel, while it may use windows of other ranks.
+class InWindows {
  public:
-  explicit WindowKernel(bool is_one) : is_one_(is_one) {
-    state().window_launches += is_one_ ? 1 : 0;
-    state().window_kernels += is_one_ ? 1 : 0;
-  }
-  ~WindowKernel() { state().window_kernels -= is_one_ ? 1 : 0; }
-  WindowKernel(const WindowKernel&) = delete;
-  WindowKernel& operator=(const WindowKernel&) = delete;
+  explicit InWindows(bool is_one) : is_one_(is_one) { state().in_windows += is_one_ ? 1 : 0; }
+  ~InWindows() { state().in_windows -= is_one_ ? 1 : 0; }
+  InWindows(const InWindows&) = delete;
+  InWindows& operator=(const InWindows&) = delete;
 
  private:
   bool is_one_;
@@ -131,6 +141,7 @@ Work program_work(RankContext call, unsigned blocks, cuda::Context context) {
   const auto arenas = find_arenas(call.arenas, call.sizes.arena, device);
   if (arenas == nullptr ||
       !translate_pointer(call.program, sizeof(device::DeviceProgram), device) ||
+      !translate_marks(call.marks, device) ||
       !translate_pointer(call.control, sizeof *call.control, device))
     return {};
   const std::byte*& scalar = call.sizes.recipe.scalar.at;
@@ -148,10 +159,16 @@ Work program_work(RankContext call, unsigned blocks, cuda::Context context) {
     ++state().resident_launches;
     const bool in_windows =
         reinterpret_cast<const device::DeviceProgram*>(call.program)->stages > 0;
-    const WindowKernel running(in_windows);
-    run_teams(
-        blocks, threads().load(std::memory_order_relaxed),
-        [&](HostTeam& team, std::uint32_t block) { run_lane_until_taken(team, call, block); });
+    state().window_launches += in_windows ? 1 : 0;
+    run_teams(blocks, threads().load(std::memory_order_relaxed),
+              [&](HostTeam& team, std::uint32_t block) {
+                mark_begin(team, call.marks);
+                {
+                  const InWindows using_them(in_windows);
+                  run_lane_until_taken(team, call, block);
+                }
+                mark_end(team, call.marks, blocks);
+              });
   };
 }
 

@@ -182,7 +182,7 @@ struct State {
   std::atomic<bool> has_broken_context{false};      ///< nobody can make that one current any more
   std::atomic<int> resident_launches{0};            ///< those that wait for others; likewise
   std::atomic<int> window_launches{0};              ///< of them: in windows; likewise
-  std::atomic<int> window_kernels{0};               ///< of them: that run now; likewise
+  std::atomic<int> in_windows{0};                   ///< their threads that are now; likewise
   std::atomic<int> launches_in_own_domain{0};       ///< of memory synchronisation; likewise
   std::map<std::pair<int, int>, FakeLink> links{};  ///< between devices; none there: PCIe
   std::map<int, int> retained{};                    ///< by device: holders of its primary context

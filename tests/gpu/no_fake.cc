@@ -17,7 +17,7 @@ int fake_allocate_unshared(rondo::cuda::DevicePointer* /*pointer*/, std::size_t 
 std::size_t fake_copied_bytes() { return 0; }
 int fake_resident_launches() { return -1; }
 int fake_window_launches() { return -1; }
-int fake_window_kernels() { return -1; }
+int fake_in_windows() { return -1; }
 int fake_launches_in_own_domain() { return -1; }
 void fake_limit_queues(std::size_t /*entries*/) {}
 void fake_share_queues(std::size_t /*queues_of_context*/) {}

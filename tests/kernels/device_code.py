@@ -21,10 +21,14 @@ MACHINE_CODE = {
     "st.release.sys.global.u64": (FENCE, "STG.E.64.STRONG.SYS"),
     "ld.relaxed.sys.global.u64": ("LDG.E.64.STRONG.SYS",),
     "st.relaxed.sys.global.u64": ("STG.E.64.STRONG.SYS",),
+    "st.release.sys.global.u32": (FENCE, "STG.E.STRONG.SYS"),
+    "st.relaxed.sys.global.u32": ("STG.E.STRONG.SYS",),
+    "atom.acq_rel.sys.global.add.u64": (FENCE, "ATOMG.E.ADD.64.STRONG.SYS", EMPTYING),
     "ld.relaxed.sys.global.v2.u64": ("LDG.E.128.STRONG.SYS",),
     "st.relaxed.sys.global.v2.u64": ("STG.E.128.STRONG.SYS",),
     "atom.relaxed.sys.global.cas.b64": ("ATOMG.E.CAS.64.STRONG.SYS",),
 }
+RELEASES = {code[1] for code in MACHINE_CODE.values() if code[0] == FENCE}
 ORDERED_PTX = re.compile(r"\b(?:(?:ld|st|atom|red)\.(?:acquire|release|acq_rel|relaxed|volatile|mmio)|"
                          r"fence|membar)\.[a-z0-9_.]*|\bld\.global\.nc[a-z0-9_.]*")
 ORDERED_CODE = re.compile(r"MEMBAR|FENCE|CCTL|.*\.STRONG|ATOM|RED\b|.*\.MMIO")
@@ -105,7 +109,7 @@ def wrong_fences(ptx, listing):
         if wanted[name] != found[name]:
             yield f"{name}: {found[name]} in the code, {wanted[name]} by the PTX"
     for place, (name, _) in enumerate(listing):
-        if name == FENCE and next_memory(listing, place + 1) != "STG.E.64.STRONG.SYS":
+        if name == FENCE and next_memory(listing, place + 1) not in RELEASES:
             yield f"{FENCE} is not followed by the store that it is for"
 
 

@@ -145,8 +145,10 @@ inline void abort_beside(const std::vector<ncclComm_t>& comms, const DeviceStrea
   expect(ncclCommAbort(comms[1]));
 }
 
-/// How many batches of operations on flags the fake driver has counted. Only what goes from device
-/// to device waits for flags in batches.
-inline int batches() { return fake_calls("cuStreamBatchMemOp"); }
+/// How many batches of operations on flags, and co-resident kernels, the fake driver has counted. Only
+/// what goes from device to device has either.
+inline int device_parts() {
+  return fake_calls("cuStreamBatchMemOp") + std::max(fake_resident_launches(), 0);
+}
 
 }  // namespace rondo::test

@@ -66,7 +66,7 @@ TEST_CASE("all ranks go through the host's memory where one cannot take part", "
   const auto [function, takes_part] = GENERATE(table<const char*, bool>(
       {{"cuMemAlloc", false}, {"cuIpcGetMemHandle", true}, {"cuStreamBatchMemOp none", true}}));
   fake_fail_next(function, 2);
-  const int before = batches();
+  const int before = device_parts();
   {
     const std::vector<ncclComm_t> comms = init_on_device(2);
     on_all_ranks(2, [&](int rank) {
@@ -80,7 +80,7 @@ TEST_CASE("all ranks go through the host's memory where one cannot take part", "
     });
     destroy(comms);
   }
-  CHECK((batches() > before) == takes_part);
+  CHECK((device_parts() > before) == takes_part);
 }
 
 TEST_CASE("every call says that a context has broken, and the other rank's calls end", "[fake]") {

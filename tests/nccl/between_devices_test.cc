@@ -18,10 +18,10 @@ TEST_CASE("collectives go from device to device, whatever their size") {
   const std::size_t bytes = GENERATE_COPY(from_range(
       cells<std::size_t>({4, 4100, one_shot - 4, one_shot + 4, part - 4, part + 4, half + 68},
                          {4100, part + 4, half + 68})));
-  const int before = batches();
+  const int before = device_parts();
   const int copied = fake_calls("cuLaunchHostFunc");
   check_destroyed(init_on_device(ranks), only(reduces, every_collective(bytes / 4, ranks - 1)));
-  CHECK((batches() > before || fake_launches() < 0));
+  CHECK((device_parts() > before || fake_launches() < 0));
   // Without kernels, reductions go through the host's memory.
   if (!reduces || RONDO_WITH_KERNELS != 0) CHECK(fake_calls("cuLaunchHostFunc") == copied);
 }

@@ -52,7 +52,7 @@ TEST_CASE("calls go between devices even if none was current when ranks were mad
   const std::vector<int> device_of = GENERATE(std::vector<int>{4, 5}, std::vector<int>{5, 5, 4});
   for (const int device : device_of) device_context(device);
   cuCtxSetCurrent(GENERATE(false, true) ? device_context(0) : nullptr);
-  const int before = batches();
+  const int before = device_parts();
   const int retained = retained_here() + static_cast<int>(device_of.size());  // each thread's own
   run_members(init_on(device_of), [&](int rank, ncclComm_t comm) {
     enter(comm);
@@ -62,12 +62,12 @@ TEST_CASE("calls go between devices even if none was current when ranks were mad
                 "the device is " + std::to_string(said));
     check_broadcast(rank, comm);
   });
-  CHECK(batches() > before);
+  CHECK(device_parts() > before);
   wait_for_retained(retained);
 }
 
 TEST_CASE("a rank that has no context current is one of device 0", "[fake]") {
-  const int before = batches();
+  const int before = device_parts();
   const int retained = fake_retained(0);  // each thread of run_members() adds its own
   std::vector<ncclComm_t> comms(2);
   ncclUniqueId id = new_id();
@@ -80,7 +80,7 @@ TEST_CASE("a rank that has no context current is one of device 0", "[fake]") {
     cuCtxSetCurrent(device_context(rank));
     check_broadcast(rank, comm);
   });
-  CHECK(batches() > before);
+  CHECK(device_parts() > before);
   while (fake_retained(0) > retained + 1) std::this_thread::yield();
 }
 

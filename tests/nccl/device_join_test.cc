@@ -104,7 +104,7 @@ TEST_CASE("one thread's calls for several ranks without a group wait once in vai
   const std::vector<ncclComm_t> comms = init_joined(ranks, 1);
   const Together all(comms, {0, 0}, 100);
   const Launches launches;
-  const int before = batches();
+  const int before = device_parts();
   for (int i = 0; i < 3; ++i) {
     for (std::size_t r = 0; r < ranks; ++r)
       expect(ncclBroadcast(all.ranks[r]->in.data(), all.ranks[r]->out.data(), 100, ncclInt, 0,
@@ -113,7 +113,7 @@ TEST_CASE("one thread's calls for several ranks without a group wait once in vai
   all.finish();
   all.expect_outputs(values<int>(100, 0));
   CHECK(launches.are(0));
-  CHECK((batches() > before || fake_launches() < 0));  // a real driver tells neither
+  CHECK((device_parts() > before || fake_launches() < 0));  // a real driver tells neither
   destroy(comms);
 }
 

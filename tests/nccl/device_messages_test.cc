@@ -21,12 +21,12 @@ void receive(const Bytes& buffer, std::size_t bytes, int peer, ncclComm_t comm, 
 TEST_CASE("messages go from device to device round a ring, whatever their size") {
   const int ranks = GENERATE(2, 3);
   const std::size_t bytes = GENERATE(std::size_t{1}, slot + 1, 6 * slot + 3);
-  const int before = batches();
+  const int before = device_parts();
   const int through_host = fake_calls("cuLaunchHostFunc");
   const Case ring{
       .between = [=](int from, int to) { return to == (from + 1) % ranks ? bytes : 0; }};
   check_destroyed(init_on_device(ranks), {ring, ring, ring}, {.by_messages = true});
-  CHECK((batches() > before || fake_launches() < 0));
+  CHECK((device_parts() > before || fake_launches() < 0));
   CHECK(fake_calls("cuLaunchHostFunc") == through_host);
 }
 

@@ -56,7 +56,7 @@ struct Pair : Together {
 /// Whether single calls have gone from device to device since there were `before` batches. True
 /// also where nobody counts, or where there are no kernels for it.
 bool went_between_devices(int before) {
-  return !has_kernels || fake_launches() < 0 || batches() > before;
+  return !has_kernels || fake_launches() < 0 || device_parts() > before;
 }
 
 TEST_CASE("one thread's groups and single calls between devices follow each other", "[together]") {
@@ -65,7 +65,7 @@ TEST_CASE("one thread's groups and single calls between devices follow each othe
   const bool together_first = GENERATE(true, false);
   const std::size_t late = GENERATE(0U, 1U);  // the rank whose stream keeps the first call waiting
   const Pair pair(device_of);
-  const int before = batches();
+  const int before = device_parts();
   for (int round = 0; round < 3; ++round) {
     const std::vector<int> there = pair.ranks[late]->in.get();
     cuCtxSetCurrent(device_context(device_of[late]));
@@ -94,7 +94,7 @@ TEST_CASE("one thread's groups and single calls keep their order in a capture an
   const cudaStream_t first = pair.ranks[0]->stream;
   const std::vector<cudaStream_t> others{pair.ranks[1]->stream, pair.single[0]->stream,
                                          pair.single[1]->stream};
-  const int before = batches();
+  const int before = device_parts();
   pair.sum_twice(together_first);
   pair.finish_all();
   {

@@ -164,13 +164,13 @@ TEST_CASE(
   const std::vector<int> device_of = placed({4, 5});
   const Setting setting("NCCL_P2P_DISABLE", allowed ? "0" : "1");
   const Together all(init_each_on(device_of), device_of, 100);
-  const int before = batches();
+  const int before = device_parts();
   const Launches launches;
   if (has_kernels && allowed) fake_fail_next("cuCtxEnablePeerAccess", 217);  // only for kernels
   expect(all.reduce_all(ncclMax));
   all.finish();
   all.expect_outputs(values<int>(100, 1));
-  CHECK((batches() > before) == (has_kernels && allowed));  // each rank by itself
+  CHECK((device_parts() > before) == (has_kernels && allowed));  // each rank by itself
   if (!allowed) CHECK(launches.are(0));
   destroy(all.comms);
 }

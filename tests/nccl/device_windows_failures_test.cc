@@ -109,7 +109,7 @@ TEST_CASE("buffers that NCCL lets differ between ranks may lie anywhere in windo
 /// What has used windows of other ranks, and does.
 struct InWindows {
   int launches = fake_window_launches();
-  int running = fake_window_kernels();
+  int running = fake_in_windows();
 };
 
 TEST_CASE("an abort returns when no peer's kernel uses this rank's windows any more", "[fake]") {
@@ -117,9 +117,9 @@ TEST_CASE("an abort returns when no peer's kernel uses this rank's windows any m
   TwoRanks<int> ranks(count);
   const InWindows before;
   expect(ranks.call(0));
-  while (fake_window_kernels() == before.running) std::this_thread::yield();
+  while (fake_in_windows() == before.running) std::this_thread::yield();
   expect(ncclCommAbort(ranks.comms[1]));  // rank 1 never comes; its memory may go
-  CHECK(fake_window_kernels() == before.running);
+  CHECK(fake_in_windows() == before.running);
   ranks.streams[0]->finish();
   expect(ncclCommAbort(ranks.comms[0]));
 }
@@ -224,7 +224,7 @@ TEST_CASE("destroying a communicator waits for peers that use its windows, even 
   expect(ranks.call(0));  // rank 1 never makes this call
   while (fake_window_launches() == before.launches) std::this_thread::yield();
   expect(ncclCommDestroy(ranks.comms[1]));
-  CHECK(fake_window_kernels() == before.running);
+  CHECK(fake_in_windows() == before.running);
   ranks.streams[0]->finish();
   CHECK(failure_of(ranks.comms[0]) != ncclSuccess);
   expect(ncclCommAbort(ranks.comms[0]));
