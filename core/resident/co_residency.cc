@@ -38,11 +38,11 @@ std::string obstacle_of(const std::vector<Candidate>& candidates, unsigned block
     const auto sharers = static_cast<unsigned>(
         std::ranges::count(candidates, candidates[rank].device, &Candidate::device));
     const unsigned wanted = (candidates[rank].taken + blocks) * sharers;
-    if (wanted <= candidates[rank].blocks / 2) continue;
+    if (wanted <= most_that_wait(candidates[rank].blocks)) continue;
     return "rank " + std::to_string(rank) + ": the device runs " +
            std::to_string(candidates[rank].blocks) +
            " blocks at once, and with this communicator " + std::to_string(wanted) +
-           " would wait, more than half";
+           " would wait, more than three quarters";
   }
   return {};
 }

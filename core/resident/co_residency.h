@@ -8,9 +8,9 @@
 //                             There a kernel that waits keeps its peer's from beginning.
 //
 // There must also be room. The blocks of all communicators whose kernels may wait at a time take at
-// most half of what the device runs at once. Otherwise two communicators could each wait for room
-// that the other holds, on different ranks. The other half is for kernels that end by themselves:
-// rondo's that only combine, and the program's own.
+// most three quarters of what the device runs at once. Otherwise two communicators could each wait for
+// room that the other holds, on different ranks. The rest is for kernels that end by themselves: rondo's
+// that only combine, and the program's own.
 //
 // What is counted: the communicators of this process, times the ranks of this communicator that
 // share its device. Other processes are not asked: neither other jobs under the same MPS nor other
@@ -38,6 +38,9 @@ struct Candidate {
     archive(self.process, self.device, self.shares, self.blocks, self.taken, self.obstacle);
   }
 };
+
+/// The most of a device's blocks that kernels that wait may take.
+constexpr unsigned most_that_wait(unsigned blocks) { return blocks / 4 * 3; }
 
 /// `candidates`: by rank. `blocks`: of each rank's kernel. Why they may not, the same on every rank;
 /// empty: they may.

@@ -40,15 +40,16 @@ std::string uuid_of(int device) {
   return text.str();
 }
 
-/// Many blocks are taken only where as many are left for three more communicators.
+/// Many blocks are taken only where as many are left for two more communicators.
 std::uint32_t blocks_wanted(std::uint32_t stripes) {
-  return stripes == least_stripes ? stripes : 4 * stripes;
+  return stripes == least_stripes ? stripes : 3 * stripes;
 }
 
 /// What a communicator could have of a device that runs so many blocks, if it were alone.
 std::uint32_t most_stripes_of(unsigned blocks) {
-  const auto* const found = std::ranges::find_if(
-      stripe_counts, [&](std::uint32_t stripes) { return blocks_wanted(stripes) <= blocks / 2; });
+  const auto* const found = std::ranges::find_if(stripe_counts, [&](std::uint32_t stripes) {
+    return blocks_wanted(stripes) <= most_that_wait(blocks);
+  });
   return found == std::end(stripe_counts) ? least_stripes : *found;
 }
 

@@ -21,9 +21,9 @@ constexpr std::size_t most_packet_bytes = std::size_t{16} << 10;
 /// stages wait.
 constexpr int most_stages = 2;
 
-/// For each block: a sum reads peers' memory, and registers hold few loads under way. With more bytes it is
-/// faster to send them, by a model (bench/results/gpu-model-8-h100.txt).
-constexpr std::size_t most_added_bytes = std::size_t{256} << 10;
+/// For each block: in windows the second stage of an all-reduce waits for the first one of all ranks. With
+/// more bytes messages are faster, whose two overlap, by a model (bench/results/gpu-model-8-h100.txt).
+constexpr std::size_t most_bytes_in_stages = std::size_t{512} << 10;
 
 std::size_t largest_chunk(const Layout& layout, const Call& call) {
   const std::size_t element = size_of(call.type);
@@ -87,8 +87,9 @@ WindowUse Programs::windows_of(const Composition& composition, const Call& call)
   if (found == merged_.end()) found = merged_.emplace(key, merged(key)).first;
   const auto& [windows, layout] = found->second;
   const bool is_short = windows.any() && largest_chunk(layout, call) <= most_packet_bytes;
-  const bool is_long = info(call.collective).reduces &&
-                       index_space_bytes(call, around_.ranks) > shape_.stripes * most_added_bytes;
+  const bool is_long =
+      call.collective == Collective::all_reduce &&
+      index_space_bytes(call, around_.ranks) > shape_.stripes * most_bytes_in_stages;
   return is_short || is_long ? WindowUse{} : windows;
 }
 

@@ -12,10 +12,11 @@
 
 namespace rondo::device {
 
-/// Threads of a block. Two blocks must fit a processor of the device, with half of its registers
-/// each, so that a block that waits leaves room for those of others.
-inline constexpr unsigned resident_threads = 256;
-inline constexpr unsigned resident_blocks_each = 2;
+/// Threads of a block, which takes the registers of a whole processor of the device. Each thread has few
+/// loads under way: with half as many threads, 32 blocks do not fill a link (by a model:
+/// bench/results/gpu-model-8-h100.txt).
+inline constexpr unsigned resident_threads = 512;
+inline constexpr unsigned resident_blocks_each = 1;
 
 /// A kernel's name in the image that the driver loads. Its argument is a SmallCall, and each stripe
 /// has a block.

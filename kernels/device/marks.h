@@ -38,8 +38,8 @@ RONDO_DEVICE inline void mark_begin(const Team& team, const Marks& marks) {
   if (team.lane() != 0) return;
   for (const Mark& mark : marks.begun) {
     if (mark.word == nullptr) return;
-    store_relaxed_32(mark.word,
-                     mark.value);  // followed by releases of the team where data depend on it
+    // Relaxed: releases of the team follow where data depend on it.
+    store_relaxed_32(mark.word, mark.value);
   }
 }
 

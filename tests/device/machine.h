@@ -16,7 +16,7 @@ struct Machine {
   double barrier = 0.05e-6;
   double look = 0.05e-6;           ///< between two at a word
   unsigned loads_at_once = 4;      ///< of a thread, which registers hold
-  unsigned threads_of_team = 256;  ///< on the device
+  unsigned threads_of_team = 512;  ///< on the device
 };
 
 }  // namespace rondo::device::test

@@ -14,6 +14,6 @@ Work resident_work(int kernel, const void* argument, unsigned blocks, cuda::Cont
 /// Ends what such kernels of a broken context wait for: no kernel of it goes on.
 void end_resident_kernels(cuda::Context context);
 /// Blocks of such a kernel that a processor of a device holds.
-inline constexpr int resident_blocks = 32;
+inline constexpr int resident_blocks = 20;
 
 }  // namespace rondo::test

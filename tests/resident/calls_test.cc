@@ -118,9 +118,9 @@ TEST_CASE("calls that wait and finite calls keep their order, whatever their str
   });
 }
 
-TEST_CASE("calls on windows use them, but sums of more than 256 KiB for each block") {
+TEST_CASE("calls on windows use them, but all-reduces of more than 512 KiB for each block") {
   const auto [bytes, in_windows] = GENERATE(table<std::size_t, int>(
-      {{resident::least_stripes * (256 << 10), 2}, {resident::most_stripes * (256 << 10) + 4, 0}}));
+      {{resident::least_stripes * (512 << 10), 2}, {resident::most_stripes * (512 << 10) + 4, 0}}));
   const ResidentLaunches launches;
   const int before = fake_window_launches();
   const std::size_t count = bytes / sizeof(int);
@@ -159,7 +159,7 @@ int waiting_calls(const std::vector<ncclComm_t>& comms) {
 TEST_CASE("communicators beyond what a device runs at once are finite on all ranks") {
   while (fake_blocks() > 0) std::this_thread::yield();  // those of other tests
   std::vector<std::vector<ncclComm_t>> all;
-  for (int i = 0; i < 6; ++i) all.push_back(init_on_own(2));  // 48 of 96 blocks may wait
+  for (int i = 0; i < 5; ++i) all.push_back(init_on_own(2));  // 45 of 60 blocks may wait
   const std::vector<ncclComm_t> beyond = init_on_own(2);
   for (const auto& comms : all) CHECK(waiting_calls(comms) == with_kernels(2));
   CHECK(waiting_calls(beyond) == 0);

@@ -40,17 +40,17 @@ TEST_CASE("kernels may wait for each other where each is sure to run") {
   CHECK(obstacle_of(row.candidates, 8) == row.obstacle);
 }
 
-TEST_CASE("communicators take at most half of what a device runs at once") {
+TEST_CASE("communicators take at most three quarters of what a device runs at once") {
   std::vector<Candidate> candidates{candidate(1, "a"), candidate(2, "b")};
-  candidates[1].taken = 42;
+  candidates[1].taken = 67;
   CHECK(obstacle_of(candidates, 8).empty());
-  candidates[1].taken = 43;
+  candidates[1].taken = 68;
   CHECK(obstacle_of(candidates, 8) ==
-        "rank 1: the device runs 100 blocks at once, and with this communicator 51 would wait, "
-        "more than half");
-  std::vector<Candidate> sharing(7, candidate(0, "a", true));
+        "rank 1: the device runs 100 blocks at once, and with this communicator 76 would wait, "
+        "more than three quarters");
+  std::vector<Candidate> sharing(10, candidate(0, "a", true));
   for (std::size_t rank = 0; rank < sharing.size(); ++rank) sharing[rank].process = rank;
-  CHECK_THAT(obstacle_of(sharing, 8), Catch::Contains("with this communicator 56 would wait"));
+  CHECK_THAT(obstacle_of(sharing, 8), Catch::Contains("with this communicator 80 would wait"));
   sharing.pop_back();
   CHECK(obstacle_of(sharing, 8).empty());
 }

@@ -172,7 +172,7 @@ TEST_CASE("between GPUs: by hand, by a program, or by copies") {
   const std::string large = on_devices(all_reduce(16 << 20));
   has(large, "all_reduce of 16777216 x float32 between 8 GPUs, one for each rank\n");
   has(large, "algorithm   two_shot\n");
-  has(large, "blocks      up to 32 of 256 threads");
+  has(large, "blocks      up to 32 of 512 threads");
   has(large, "messages    frames of 65536 B\n");
   has(large, "slices      4 passes, each of up to 65536 B");
   has(on_devices(all_reduce(16 << 20), "ring"), "algorithm   ring\n");

@@ -38,14 +38,15 @@ std::string by_host(const std::string& why) {
   return item("path", "through the host's memory, as a call on host buffers") + item("why", why);
 }
 
-std::string windows_text(const resident::WindowUse& use, bool reduces) {
+std::string windows_text(const resident::WindowUse& use, Collective collective) {
   if (!use.any()) return {};
   const std::string buffers =
       use.input ? use.output ? "input and output" : "the input" : "the output";
-  return item("in windows", "where all ranks have " + buffers +
-                                " in windows: no messages, peers' buffers are read and written "
-                                "where they lie" +
-                                (reduces ? " (up to 256 KiB for each block)" : ""));
+  return item("in windows",
+              "where all ranks have " + buffers +
+                  " in windows: no messages, peers' buffers are read and written "
+                  "where they lie" +
+                  (collective == Collective::all_reduce ? " (up to 512 KiB for each block)" : ""));
 }
 
 std::string by_program(const resident::Choice& choice, const Call& call, const Topology& around) {
@@ -76,7 +77,7 @@ std::string by_program(const resident::Choice& choice, const Call& call, const T
          item("slices", std::to_string(sizes.passes) + (sizes.passes == 1 ? " pass" : " passes") +
                             ", each of up to " + size_text(slice) + " of a chunk for each block" +
                             (shifted ? "; one more in blocks that begin out of step" : "")) +
-         windows_text(programs.windows_of(choice.composition, call), info(call.collective).reduces);
+         windows_text(programs.windows_of(choice.composition, call), call.collective);
 }
 
 std::string without_program(const Call& call, const Topology& around,
