@@ -236,6 +236,7 @@ int cuStreamCreate(rondo::cuda::Stream* stream, unsigned flags);
 int cuStreamDestroy_v2(rondo::cuda::Stream stream);
 int cuStreamSynchronize(rondo::cuda::Stream stream);
 int cuStreamGetCtx(rondo::cuda::Stream stream, rondo::cuda::Context* context);
+int cuStreamGetId(rondo::cuda::Stream stream, unsigned long long* number);
 int cuStreamWaitEvent(rondo::cuda::Stream stream, rondo::cuda::Event event, unsigned flags);
 int cuStreamWaitValue32_v2(rondo::cuda::Stream stream, rondo::cuda::DevicePointer address,
                            unsigned value, unsigned flags);

@@ -103,7 +103,8 @@ struct Driver {
       find("cuMemGetAllocationGranularity");
   decltype(&cuMemCreate) mem_create = find("cuMemCreate");
 
-  decltype(&cuCtxGetId) ctx_get_id = find.look_for("cuCtxGetId");  ///< since CUDA 12
+  decltype(&cuCtxGetId) ctx_get_id = find.look_for("cuCtxGetId");           ///< since CUDA 12
+  decltype(&cuStreamGetId) stream_get_id = find.look_for("cuStreamGetId");  ///< since CUDA 12
   decltype(&cuLaunchKernelEx) launch_kernel_ex = find.look_for("cuLaunchKernelEx");  ///< since 11.8
 
   const char* missing = find.missing();  ///< a function that an older driver lacks; null: none

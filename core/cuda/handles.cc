@@ -34,6 +34,13 @@ Context context_of(Stream stream) {
   return context;
 }
 
+std::uint64_t number_of(Stream stream) {
+  unsigned long long number = 0;
+  if (driver().stream_get_id != nullptr)
+    check(driver().stream_get_id(stream, &number), "cuStreamGetId");
+  return number;
+}
+
 void reach(Context peer) {
   const int status = driver().ctx_enable_peer_access(peer, 0);
   if (status != peer_access_already_enabled) check(status, "cuCtxEnablePeerAccess");

@@ -39,6 +39,8 @@ class CurrentContext {
 /// This thread's context; null where it has none, and without the driver.
 Context current_context() noexcept;
 Context context_of(Stream stream);
+/// No other stream of this process ever has the same; 0: the driver does not tell. Throws CudaError.
+std::uint64_t number_of(Stream stream);
 /// Lets the current context's device reach memory of cuMemAlloc in `peer`.
 void reach(Context peer);
 

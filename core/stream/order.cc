@@ -9,6 +9,9 @@ void Order::follow(cuda::Stream stream, const std::optional<cuda::Capture>& capt
   // A replay follows calls that are made after its capture, so a capture always waits.
   if (!capture && !used()) return;
   const std::scoped_lock lock(mutex_);
+  if (!capture && newest_number_ != 0 && stream == newest_in_ &&
+      cuda::number_of(stream) == newest_number_)
+    return;
   const bool within = capture && capture->id == captured_in_;
   const unsigned flags = capture && !within ? cuda::event_wait_external : 0;
   check(driver().stream_wait_event(stream, (within ? captured_last_ : last_).get(), flags),
@@ -16,8 +19,11 @@ void Order::follow(cuda::Stream stream, const std::optional<cuda::Capture>& capt
 }
 
 void Order::record(cuda::Stream stream, const std::optional<cuda::Capture>& capture) {
+  const std::uint64_t number = capture ? 0 : cuda::number_of(stream);
   const std::scoped_lock lock(mutex_);
   used_.store(true, std::memory_order_relaxed);
+  newest_in_ = stream;
+  newest_number_ = captured_in_ == 0 ? number : 0;
   if (!capture) return check(driver().event_record(last_.get(), stream), "cuEventRecord");
   check(driver().event_record(captured_last_.get(), stream), "cuEventRecord");
   captured_in_ = capture->id;

@@ -19,8 +19,8 @@ class Order {
   /// Events of the current context.
   Order() : last_(cuda::make_event()), captured_last_(cuda::make_event()) {}
 
-  /// Makes `stream` wait for the newest call, or newest replay of one; while it is captured, with
-  /// every replay. Streams of any context.
+  /// Makes `stream` wait for the newest call, or newest replay of one, unless that is in the same stream;
+  /// while it is captured, with every replay. Streams of any context.
   void follow(cuda::Stream stream, const std::optional<cuda::Capture>& capture);
   /// What is in `stream`, of the events' context, is the newest call from here on.
   void record(cuda::Stream stream, const std::optional<cuda::Capture>& capture);
@@ -36,6 +36,10 @@ class Order {
   cuda::OwnedEvent last_;               ///< after the newest call, or newest replay of one
   cuda::OwnedEvent captured_last_;      ///< the same within the capture `captured_in_`
   unsigned long long captured_in_ = 0;  ///< under mutex_
+  /// The stream that has the newest call, and what cuda::number_of() says of it, as handles are used again.
+  /// Number 0: unknown, or a replay may be newer. Under mutex_.
+  cuda::Stream newest_in_ = nullptr;
+  std::uint64_t newest_number_ = 0;
   std::atomic<bool> used_{false};
 };
 

@@ -152,6 +152,11 @@ struct CUstream_st {
   // Under the driver's mutex.
   std::shared_ptr<rondo::test::CaptureState> capture{};
   std::size_t index = 0;  ///< within the capture
+
+  const std::uint64_t number = ++made;  ///< no other stream has it
+
+ private:
+  static inline std::atomic<std::uint64_t> made{0};  // seq_cst, only counted
 };
 
 struct CUgraph_st {

@@ -306,6 +306,14 @@ int cuStreamGetCtx(Stream stream, Context* context) {
   return success;
 }
 
+int cuStreamGetId(Stream stream, unsigned long long* number) {
+  if (const int status = enter("cuStreamGetId")) return status;
+  const Stream real = resolve(stream);
+  if (real == nullptr) return rondo::cuda::invalid_context;
+  *number = real->number;
+  return success;
+}
+
 int cuStreamSynchronize(Stream stream) {
   const Stream real = resolve(stream);
   if (real == nullptr) return rondo::cuda::invalid_context;

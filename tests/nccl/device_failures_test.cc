@@ -115,12 +115,13 @@ TEST_CASE("a call that may not follow the one before lets that one come to its e
 TEST_CASE("a refusal before the call has begun leaves the communicator as it was", "[fake]") {
   const std::vector<ncclComm_t> comms = init_on_device(1);
   const DeviceStream stream;
+  const DeviceStream beside;  // it must wait
   const DeviceBuffer<int> buffer(100, 1);
   const auto call = [&](cudaStream_t in) { return all_reduce(buffer, 100, comms[0], in); };
   expect(call(stream));
   for (const char* const function : {"cuStreamWaitEvent", "cuLaunchHostFunc"}) {
     fake_fail_next(function, 700);
-    expect_error(call(stream), ncclUnhandledCudaError, function);
+    expect_error(call(beside), ncclUnhandledCudaError, function);
   }
   expect(call(stream));
   cuCtxSetCurrent(device_context(1));
