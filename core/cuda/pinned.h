@@ -23,7 +23,7 @@ class PageLock {
     return *this;
   }
   ~PageLock();
-  /// The address by which stream memory operations know `pointer`, which lies in this memory.
+  /// The address by which kernels and operations of streams know `pointer`, which lies in this memory.
   DevicePointer device_address(const void* pointer) const {
     return base_ + (address_of(pointer) - address_of(memory_));
   }

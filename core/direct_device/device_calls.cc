@@ -337,7 +337,7 @@ bool DeviceCalls::advance() {
 void DeviceCalls::give_up(const Error& error) noexcept {
   watcher_->fail(error);
   const FlagSegment& flags = watcher_->heap().flags();
-  const std::uint32_t& completed = flags.completed(watcher_->heap().rank());
+  const int rank = watcher_->heap().rank();
   std::optional<Messages> messages;
   if (current_.messages) messages.emplace(std::move(*current_.messages));
   current_.end();
@@ -346,8 +346,9 @@ void DeviceCalls::give_up(const Error& error) noexcept {
   watcher_->disorder();     // what follows may come before earlier calls in other streams
   try {
     if (messages) messages->gather();
-    cuda::write_value(flags.device_address(completed), static_cast<unsigned>(number),
-                      current_.stream);
+    for (const std::uint32_t* const word : {&flags.begun(rank), &flags.completed(rank)})
+      cuda::write_value(flags.device_address(*word), static_cast<unsigned>(number),
+                        current_.stream);
     orders_->record(current_.stream, std::nullopt);
   } catch (const std::exception&) {
     watcher_->abandon(number);

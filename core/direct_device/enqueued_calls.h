@@ -1,6 +1,6 @@
 // EnqueuedCalls: what a communicator has put into streams, in order, and how far they have come.
 // QueuedCalls: how many entries of the driver's queues they may take. The driver is not asked: streams
-// write a flag when they have done something.
+// and kernels write a flag when they have done something.
 #pragma once
 
 #include <cstddef>

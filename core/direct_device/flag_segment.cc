@@ -161,7 +161,7 @@ std::uint32_t& FlagSegment::moved(int rank, int peer, bool sends) const {
 }
 
 bool FlagSegment::uses_windows(int rank) const {
-  // acquire, after what its stream wrote: everything that it read before has been read.
+  // acquire, after what its stream or kernel wrote: everything that it read before has been read.
   return std::atomic_ref(replaying(rank)).load(std::memory_order_acquire) != 0 || is_reading(rank);
 }
 

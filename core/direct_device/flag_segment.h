@@ -1,5 +1,6 @@
 // FlagSegment: the flag segment, host memory that all ranks of a communicator map and every driver
-// has registered. It holds flags that streams write and wait for, and what ranks tell each other.
+// has registered. It holds flags that streams and kernels write and wait for, and what ranks tell each
+// other.
 //
 // A signal is a word for each ordered pair of ranks, kind and half (or slot, of messages):
 // - It is 0 or 1. The stream of its `from` writes 1. The stream of its `to` waits for 1, then
@@ -98,7 +99,8 @@ class FlagSegment {
   std::uint32_t& signal(Signal kind, int place, int from, int to) const;
   /// The lower 32 bits of a counter.
   std::uint32_t& counter(int from, int to, int signal) const;
-  /// The newest entry that a rank's stream has begun, and completed: lower 32 bits of its number.
+  /// The newest entry that a rank's stream has begun, and completed: lower 32 bits of its number. A
+  /// kernel has begun when one of its blocks runs, not when the stream has come to it.
   std::uint32_t& begun(int rank) const { return word(1 + rank); }
   std::uint32_t& completed(int rank) const { return word(1 + ranks_ + rank); }
   /// Not 0: the rank maps nobody's device memory any more. `in_order`: none of its streams needs

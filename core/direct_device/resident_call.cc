@@ -43,6 +43,7 @@ device::Marks ResidentCall::marks(const StagingHeap& heap, std::uint64_t number)
       .begun = {mark(flags.began_captured(rank), 1), mark(flags.inside_captured(rank), 1)},
       .ended = {mark(flags.inside_captured(rank), 0)}};
   if (is_in_windows()) {
+    marks.in_every_block = true;
     marks.begun[2] = mark(flags.replaying(rank), 1);
     marks.begun[3] = mark(flags.replayed(rank), ~std::uint32_t{0});
     marks.ended[1] = mark(flags.replaying(rank), 0);

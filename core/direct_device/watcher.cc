@@ -255,7 +255,7 @@ void Watcher::look_for_loss() {
 
 /// True where a call has ended since the last look.
 bool Watcher::note_progress() {
-  // acquire, after the stream's write: everything that the call did is done.
+  // acquire, after the stream's write or its kernel's (mark_end()): everything that the call did is done.
   const std::uint32_t newest =
       std::atomic_ref(heap_->flags().completed(heap_->rank())).load(std::memory_order_acquire);
   const std::scoped_lock lock(mutex_);

@@ -1,5 +1,5 @@
 // Watcher: the thread that watches a communicator's calls between devices. It moves no data:
-// streams write and wait for the flags by themselves.
+// streams and their kernels write and wait for the flags by themselves.
 //
 // - It sleeps while no stream holds a call. Otherwise it looks every few milliseconds.
 // - If nothing moves in a call for a second, it reports that to the control plane. This compares
@@ -68,7 +68,8 @@ class Watcher : public std::enable_shared_from_this<Watcher> {
   bool announce(const Call& message, int peer, bool sends, bool on_device);
   /// The number of what will be put into a stream next.
   std::uint64_t next() const;
-  /// That is about to happen. The stream will write when it has begun and completed it.
+  /// That is about to happen. The stream, or a kernel in it, will write when it has begun and completed
+  /// it.
   void expect(Waiting waiting);
   /// What was put into streams for `number` will not come to its end: the driver refuses
   /// everything. Null: nothing so far will.

@@ -40,7 +40,7 @@ struct Candidate {
 };
 
 /// The most of a device's blocks that kernels that wait may take.
-constexpr unsigned most_that_wait(unsigned blocks) { return blocks / 4 * 3; }
+constexpr unsigned most_that_wait(unsigned blocks) { return blocks * 3 / 4; }
 
 /// `candidates`: by rank. `blocks`: of each rank's kernel. Why they may not, the same on every rank;
 /// empty: they may.

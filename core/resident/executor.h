@@ -48,7 +48,8 @@ class Executor {
   /// `context`, which is current: whose stream the calls are in.
   static std::shared_ptr<Executor> make(const std::shared_ptr<detail::CommunicatorState>& state,
                                         cuda::Context context);
-  /// With its context current, and none of its kernels running.
+  /// With its context current, and none of its kernels running: but for the end of one that has made its
+  /// last mark.
   ~Executor() = default;
   Executor(const Executor&) = delete;
   Executor& operator=(const Executor&) = delete;

@@ -9,7 +9,7 @@ namespace {
 
 using device::SmallAlgorithm;
 
-constexpr std::size_t stripe_bytes = 4096;  ///< a mailbox's: two packets for each thread
+constexpr std::size_t stripe_bytes = 4096;  ///< a mailbox's: a packet for each thread
 constexpr std::size_t most_small_bytes =
     most_small_stripes * stripe_bytes;  ///< that a rank adds up
 constexpr std::size_t bytes_of_a_trip = std::size_t{128} << 10;

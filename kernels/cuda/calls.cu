@@ -9,7 +9,7 @@ extern "C" __global__ void __launch_bounds__(resident_threads, resident_blocks_e
     rondo_small_all_reduce(const __grid_constant__ SmallCall call) {
   __shared__ TeamMemory memory;
   CudaTeam team(memory);
-  mark_begin(team, call.marks);
+  mark_begin(team, call.marks, blockIdx.x);
   run_small(team, call, blockIdx.x);
   mark_end(team, call.marks, gridDim.x);
 }
@@ -18,7 +18,7 @@ extern "C" __global__ void __launch_bounds__(resident_threads, resident_blocks_e
     rondo_program(const __grid_constant__ RankContext call) {
   __shared__ TeamMemory memory;
   CudaTeam team(memory);
-  mark_begin(team, call.marks);
+  mark_begin(team, call.marks, blockIdx.x);
   run_lane_until_taken(team, call, blockIdx.x);
   mark_end(team, call.marks, gridDim.x);
 }

@@ -50,6 +50,11 @@ RONDO_DEVICE inline bool run_ops(const LaneView& view, const Run& run) {
 /// same ones, whatever ops it has in a stage.
 template <class Team>
 RONDO_DEVICE inline bool run_bulk(Team& team, const LaneView& view) {
+  const Control& control = *view.context.control;
+  // Such a launch may find that all peers have met. Then it would not look before it touches windows.
+  if (view.context.marks.in_every_block &&
+      team.any(team.lane() == 0 && load_relaxed(&control.abort) != 0))
+    return false;
   BulkOps<Team> bulk(team, view);
   std::uint32_t met = 0;
   const auto meet_for = [&](std::uint32_t stage) {

@@ -5,10 +5,13 @@
 //   block 0   begin | its part | counts itself
 //   block 1     begin | its part | counts itself: the last one, so it writes the marks of the end
 //
-// Every block makes the marks of the begin, with the same values: before it touches what others may
-// take away once they see no mark.
+// A replay in windows marks its begin in every block, with the same values: before a block touches what
+// others may take away once they see no mark. Else block 0 alone does.
 //
-// Cost: a fence and an exchange with memory at the end of each block.
+// After its last mark a launch touches no memory: whoever sees the mark may take all memory away.
+//
+// Cost: a fence and an exchange with memory at the end of each block. The first fence of a block that has
+// marked the begin waits until the host's memory has it.
 #pragma once
 
 #include "kernels/device/fences.h"
@@ -28,14 +31,16 @@ struct Marks {
   /// Blocks that have ended, in this rank's memory. 0 between launches, which follow each other. Null:
   /// nobody looks.
   std::uint64_t* blocks_ended = nullptr;
+  /// A replay in windows. Its communicator may have been aborted long ago, and windows may be gone.
+  bool in_every_block = false;
   Mark begun[most_begun]{};
   Mark ended[most_ended]{};
 };
 
-/// Called by all threads of a team, or by lane 0 alone.
+/// Called by all threads of team `number`.
 template <class Team>
-RONDO_DEVICE inline void mark_begin(const Team& team, const Marks& marks) {
-  if (team.lane() != 0) return;
+RONDO_DEVICE inline void mark_begin(const Team& team, const Marks& marks, std::uint32_t number) {
+  if (team.lane() != 0 || (number != 0 && !marks.in_every_block)) return;
   for (const Mark& mark : marks.begun) {
     if (mark.word == nullptr) return;
     // Relaxed: releases of the team follow where data depend on it.

@@ -88,6 +88,34 @@ TEST_CASE("the device interpreter equals the reference: every merged program") {
   CHECK(merged > 20);
 }
 
+// Its communicator was aborted long ago, and whoever had come to the call has met with all others.
+TEST_CASE("a replay in windows that begins after an abort touches nothing") {
+  const bool is_replay = GENERATE(false, true);
+  const Lowered lowered = Lowered::merged(*find_algorithm(Collective::all_gather, "one_shot"), 2, 0,
+                                          Lowered::sharings[2])
+                              .value();
+  HostGroup group(small_arena(lowered));
+  ProgramRanks ranks(lowered, group, {.count = 300}, 1);
+  RankContext context = ranks.context(0);
+  context.marks.in_every_block = is_replay;
+  group.control(0).abort = 1;
+  const ArenaPlaces places(group.shape());
+  for (std::uint32_t stripe = 0; stripe < group.shape().stripes; ++stripe) {
+    std::byte* const word = group.arenas()[0] + places.meeting(places.channel(1, stripe));
+    *reinterpret_cast<std::uint64_t*>(word) = 100;
+  }
+  std::vector<char> whole(ranks.teams());
+  run_teams(ranks.teams(), 2, [&](HostTeam& team, std::uint32_t number) {
+    const bool ended = run_lane(team, context, number);
+    if (team.lane() == 0) whole[number] = ended;
+  });
+  CHECK(whole == std::vector<char>(ranks.teams(), !is_replay));
+  const std::span<const std::byte> output = ranks.memory(1)[1];
+  const bool touched =
+      std::ranges::any_of(output, [](std::byte each) { return each != std::byte{0}; });
+  CHECK(touched == !is_replay);
+}
+
 TEST_CASE("the device interpreter equals the reference: every type and operator") {
   int turn = 0;
   for (const Algorithm& row : algorithms()) {

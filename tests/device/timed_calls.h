@@ -79,7 +79,7 @@ inline double seconds_of(const TimedCall& call, const Machine& machine) {
     seconds = run_timed(machine, memory, group.shape().ranks, teams, call.threads,
                         [&](HostTeam& team, std::uint32_t number) {
                           const RankContext& context = marked[number / teams];
-                          mark_begin(team, context.marks);
+                          mark_begin(team, context.marks, number % teams);
                           run_lane_until_taken(team, context, number % teams);
                           mark_end(team, context.marks, teams);
                         });

@@ -61,34 +61,45 @@ inline std::vector<ProgramCase> weak_merged_programs(const Algorithm& row) {
           {.count = 75, .type = DataType::uint8, .in_place = may_alias}};
 }
 
-/// Launches of several blocks, one after the other, and a host that looks for their marks. Says what the
-/// host saw too early.
+/// Launches of several blocks, one after the other, which meet those of a peer, and a host that looks for
+/// the marks of both. Says what the host saw too early.
 inline std::string wrong_marks(const WeakRun& run, std::uint32_t threads) {
   constexpr std::uint32_t blocks = 3;
   struct alignas(8) Word {
     std::uint32_t value = 0;
   };
-  Word begun, ended, captured;
+  Word begun, ended, captured, peer_begun;
   std::uint64_t blocks_ended = 0;
+  std::uint64_t met = 0;
   std::string wrong;
   for (std::uint32_t launch = 1; launch <= 2 && wrong.empty(); ++launch) {
     const Marks marks{.blocks_ended = &blocks_ended,
                       .begun = {{&begun.value, launch}, {&captured.value, 1}},
                       .ended = {{&captured.value, 0}, {&ended.value, launch}}};
+    const Marks peer{.begun = {{&peer_begun.value, launch}}};
     std::vector<std::uint32_t> done(std::size_t{blocks} * threads);
     std::string values;
     const auto host = [&] {
       while (load_acquire_32(&ended.value) != launch) pause();
       if (load_acquire_32(&begun.value) != launch || load_acquire_32(&captured.value) != 0)
         values = "a launch has ended, and its other marks say something else";
+      if (load_acquire_32(&peer_begun.value) != launch)
+        values = "a launch that meets another one has ended, and that one has not begun";
       for (const std::uint32_t& each : done) {
         if (load_plain(&each) != launch) values = "a launch has ended, and a block has not";
       }
     };
     WeakRunner weak(run);
-    weak.run_teams()(blocks + 1, threads, [&](HostTeam& team, std::uint32_t number) {
+    weak.run_teams()(blocks + 2, threads, [&](HostTeam& team, std::uint32_t number) {
       if (number == blocks) return team.lane() == 0 ? host() : void();
-      mark_begin(team, marks);
+      if (number == blocks + 1) {
+        mark_begin(team, peer, 0);
+        if (team.lane() == 0) store_release(&met, launch);
+        return;
+      }
+      mark_begin(team, marks, number);
+      if (number == 1 && team.lane() == 0)
+        while (load_acquire(&met) != launch) pause();
       store_plain(&done[std::size_t{number} * threads + team.lane()], launch);
       mark_end(team, marks, blocks);
     });

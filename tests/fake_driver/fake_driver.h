@@ -103,7 +103,7 @@ int fake_launches();
 int fake_resident_launches();
 /// Those of them that read or write windows of other ranks.
 int fake_window_launches();
-/// And those that run now.
+/// Their threads that may use such windows now.
 int fake_in_windows();
 /// Launches, refused ones too, in a domain of memory synchronisation that is not the usual one.
 int fake_launches_in_own_domain();

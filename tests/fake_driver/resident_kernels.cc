@@ -93,6 +93,11 @@ bool translate_marks(device::Marks& marks, int device) {
          std::ranges::all_of(marks.begun, reached) && std::ranges::all_of(marks.ended, reached);
 }
 
+/// A context that is broken writes nothing more.
+void end(HostTeam& team, const device::Marks& marks, unsigned blocks, const Touch& touch) {
+  if (!team.any(!touch.works())) mark_end(team, marks, blocks);
+}
+
 Work small_work(SmallCall call, unsigned blocks, cuda::Context context) {
   const int device = context->device;
   const auto arenas = find_arenas(call.arenas, call.arena, device);
@@ -111,9 +116,9 @@ Work small_work(SmallCall call, unsigned blocks, cuda::Context context) {
     ++state().resident_launches;
     run_teams(blocks, threads().load(std::memory_order_relaxed),
               [&](HostTeam& team, std::uint32_t block) {
-                mark_begin(team, call.marks);
+                mark_begin(team, call.marks, block);
                 run_small(team, call, block);
-                mark_end(team, call.marks, blocks);
+                end(team, call.marks, blocks, touch);
               });
   };
 }
@@ -162,12 +167,12 @@ Work program_work(RankContext call, unsigned blocks, cuda::Context context) {
     state().window_launches += in_windows ? 1 : 0;
     run_teams(blocks, threads().load(std::memory_order_relaxed),
               [&](HostTeam& team, std::uint32_t block) {
-                mark_begin(team, call.marks);
+                mark_begin(team, call.marks, block);
                 {
                   const InWindows using_them(in_windows);
                   run_lane_until_taken(team, call, block);
                 }
-                mark_end(team, call.marks, blocks);
+                end(team, call.marks, blocks, touch);
               });
   };
 }

@@ -309,9 +309,8 @@ int cuStreamGetCtx(Stream stream, Context* context) {
 int cuStreamGetId(Stream stream, unsigned long long* number) {
   if (const int status = enter("cuStreamGetId")) return status;
   const Stream real = resolve(stream);
-  if (real == nullptr) return rondo::cuda::invalid_context;
-  *number = real->number;
-  return success;
+  *number = real == nullptr ? 0 : real->number;
+  return real == nullptr ? rondo::cuda::invalid_context : success;
 }
 
 int cuStreamSynchronize(Stream stream) {

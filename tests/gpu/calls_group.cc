@@ -1,6 +1,8 @@
 #include "tests/gpu/calls_group.h"
 
+#include <algorithm>
 #include <new>
+#include <string>
 
 namespace rondo::gpu_test {
 namespace {
@@ -28,6 +30,11 @@ device::WindowAddresses windows_of(const device::SizeRequest& request, resident:
 
 }  // namespace
 
+int ranks_that_fit(int wanted) {
+  const unsigned blocks = cuda::ResidentKernels::of(test::device_context(0)).blocks_at_once();
+  return std::min(wanted, static_cast<int>(blocks / resident::most_small_stripes));
+}
+
 /// What a rank has on the device.
 struct CallGroup::Rank {
   Rank(int number, int ranks)
@@ -35,7 +42,8 @@ struct CallGroup::Rank {
         programs(number, around(ranks), shape(ranks)),
         arena(device::ArenaPlaces(shape(ranks)).bytes()),
         scratch(resident::scratch_bytes(shape(ranks))),
-        control(sizeof(device::Control)) {
+        control(sizeof(device::Control)),
+        blocks_ended(sizeof(std::uint64_t)) {
     (new (control.data()) device::Control())->patience = patience;
   }
   device::Control* reached_control() const {
@@ -45,12 +53,30 @@ struct CallGroup::Rank {
     return device::failure_of(*std::launder(reinterpret_cast<device::Control*>(control.data())));
   }
 
+  std::uint32_t* word(std::size_t index) const {
+    return reinterpret_cast<std::uint32_t*>(words.data()) + index;
+  }
+  /// Of its next launch.
+  device::Marks next_marks() {
+    const auto mark = [&](std::size_t index) {
+      return device::Mark{reinterpret_cast<std::uint32_t*>(words.device_address(word(index))),
+                          launches};
+    };
+    ++launches;
+    return {.blocks_ended = reinterpret_cast<std::uint64_t*>(blocks_ended.data()),
+            .begun = {mark(0)},
+            .ended = {mark(1)}};
+  }
+
   std::size_t number;
   resident::Programs programs;
   DeviceBytes arena;
   DeviceBytes scratch;
   std::vector<std::unique_ptr<DeviceBytes>> stored{};  ///< programs, by number
   cuda::PinnedMemory control;
+  DeviceBytes blocks_ended;
+  cuda::PinnedMemory words{2 * sizeof(std::uint32_t)};  ///< the newest launch that began, and ended
+  std::uint32_t launches = 0;
   test::DeviceStream stream{};
 };
 
@@ -94,7 +120,15 @@ void CallGroup::launch(const Call& call, const std::vector<Buffers>& buffers, bo
 }
 
 void CallGroup::finish() const {
-  for (const auto& member : members_) member->stream.finish();
+  for (const auto& member : members_) {
+    member->stream.finish();
+    if (*member->word(0) == member->launches && *member->word(1) == member->launches) continue;
+    throw Error(ErrorCode::system,
+                "launch " + std::to_string(member->launches) + " of rank " +
+                    std::to_string(member->number) + " has marked the begin of launch " +
+                    std::to_string(*member->word(0)) + " and the end of launch " +
+                    std::to_string(*member->word(1)));
+  }
 }
 
 std::string CallGroup::failure() const {
@@ -108,7 +142,7 @@ std::string CallGroup::failure() const {
 
 void CallGroup::launch_small(const Call& call, const Choice& choice, int rank,
                              const Buffers& buffers) const {
-  const Rank& member = *members_[static_cast<std::size_t>(rank)];
+  Rank& member = *members_[static_cast<std::size_t>(rank)];
   device::SmallCall small;
   small.input = buffers.input;
   small.output = buffers.output;
@@ -120,6 +154,7 @@ void CallGroup::launch_small(const Call& call, const Choice& choice, int rank,
   small.recipe = {.type = call.type, .op = call.op};
   small.algorithm = choice.small;
   small.stripes = choice.stripes;
+  small.marks = member.next_marks();
   kernels_.launch(small, member.stream);
 }
 
@@ -139,6 +174,7 @@ void CallGroup::launch_program(const Call& call, const resident::ProgramKey& key
   made.arenas = arenas_->data();
   made.control = member.reached_control();
   made.sizes = device::sizes_of(request);
+  made.marks = member.next_marks();
   if (key.in_windows)
     made.windows = windows_of(request, member.programs.windows_of(key.composition, call), buffers);
   kernels_.launch(made, stored.lanes() * made.sizes.stripes, member.stream);

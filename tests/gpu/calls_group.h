@@ -24,6 +24,9 @@ struct Buffers {
   std::byte* output = nullptr;
 };
 
+/// So many ranks, or the most whose blocks device 0 runs at once. Its context is to be current.
+int ranks_that_fit(int wanted);
+
 /// Makes one call of all ranks after another, in the same arenas. For one thread.
 class CallGroup {
  public:
@@ -42,7 +45,7 @@ class CallGroup {
   /// Whether it can be launched in windows.
   bool uses_windows(const Call& call);
   cuda::Stream stream(int rank) const;
-  /// Waits for all streams.
+  /// Waits for all streams. Throws Error{system} where a kernel has not marked its end.
   void finish() const;
   /// What the first wait to give up waited for, in words; empty: none did.
   std::string failure() const;

@@ -214,7 +214,7 @@ int soak(const Soak& wanted) {
   const std::size_t launches = wanted.launches / left;
   int wrong = 0;
   for (const int ranks : ranks_of_groups) {
-    CallGroup group(ranks);
+    CallGroup group(ranks_that_fit(ranks));
     for (const Kind& kind : kinds) {
       const double seconds = (wanted.seconds - since(begin)) / static_cast<double>(left--);
       if (group.failure().empty()) wrong += run_series(group, load, kind, launches, seconds);

@@ -128,22 +128,34 @@ TEST_CASE("an abort returns when no peer's kernel uses this rank's windows any m
 /// call is refused in the end. All earlier calls have run when the abort returns. False: the
 /// machine was so slow that the abort may have given up waiting for them.
 bool calls_beside_an_abort(TwoRanks<int>& ranks, int before) {
-  std::atomic<int> made{0};        // relaxed: only a count
-  std::atomic<bool> ended{false};  // relaxed: likewise
+  // Relaxed, all of them: they only tell threads to go on.
+  std::atomic<int> made{0};
+  std::atomic<bool> refused{false};
+  std::atomic<bool> begun{false};
+  std::atomic<bool> ended{false};
+  const auto has = [](const std::atomic<bool>& event) {
+    return event.load(std::memory_order_relaxed);
+  };
+  // Not too many wait in the stream: each of them takes a slow machine a while.
+  const auto await_turn = [&](int beside) {
+    while (made.load(std::memory_order_relaxed) >= before && !has(begun)) std::this_thread::yield();
+    while (beside >= 8 && !has(ended)) std::this_thread::yield();
+  };
   InWindows left;
   const int running = left.running;
-  // Not too many wait in the stream: each of them takes a slow machine a while.
   std::thread calling([&] {
-    while (ranks.call(0) == ncclSuccess) {
-      const int most = before + 8;
-      while (made.load(std::memory_order_relaxed) == most && !ended.load(std::memory_order_relaxed))
-        std::this_thread::yield();
+    for (int beside = 0; ranks.call(0) == ncclSuccess; beside += has(begun) ? 1 : 0) {
       made.fetch_add(1, std::memory_order_relaxed);
+      std::this_thread::yield();
+      await_turn(beside);
     }
+    refused.store(true, std::memory_order_relaxed);
   });
   const auto begin = std::chrono::steady_clock::now();
   std::thread aborting([&] {
-    while (made.load(std::memory_order_relaxed) < before) std::this_thread::yield();
+    while (made.load(std::memory_order_relaxed) < before && !has(refused))
+      std::this_thread::yield();
+    begun.store(true, std::memory_order_relaxed);
     ncclCommAbort(ranks.comms[1]);  // its memory may go
     left = InWindows();
     ended.store(true, std::memory_order_relaxed);

@@ -119,8 +119,9 @@ TEST_CASE("calls that wait and finite calls keep their order, whatever their str
 }
 
 TEST_CASE("calls on windows use them, but all-reduces of more than 512 KiB for each block") {
-  const auto [bytes, in_windows] = GENERATE(table<std::size_t, int>(
-      {{resident::least_stripes * (512 << 10), 2}, {resident::most_stripes * (512 << 10) + 4, 0}}));
+  const auto [bytes, in_windows] =
+      GENERATE(table<std::size_t, int>({{resident::least_stripes * (512 << 10), 2},
+                                        {resident::least_stripes * (512 << 10) + 4, 0}}));
   const ResidentLaunches launches;
   const int before = fake_window_launches();
   const std::size_t count = bytes / sizeof(int);
@@ -134,6 +135,22 @@ TEST_CASE("calls on windows use them, but all-reduces of more than 512 KiB for e
   });
   CHECK(launches.are(2));
   CHECK(fake_window_launches() - before == (RONDO_WITH_KERNELS != 0 ? in_windows : 0));
+}
+
+TEST_CASE("a reduce-scatter on a window uses it, however long it is") {
+  constexpr std::size_t count =
+      resident::least_stripes * (std::size_t{600} << 10) / sizeof(int) / 2;
+  const int before = fake_window_launches();
+  run_on_own(init_on_own(2), [&](int rank, ncclComm_t comm) {
+    const DeviceBuffer<int> input(2 * count, rank + 1);
+    const DeviceBuffer<int> output(count, 0);
+    const DeviceStream stream;
+    const Window window(comm, input, 2 * count);
+    expect(ncclReduceScatter(input.data(), output.data(), count, ncclInt, ncclSum, comm, stream));
+    stream.finish();
+    expect_that(output.is_all(3), "the sum");
+  });
+  CHECK(fake_window_launches() - before == (RONDO_WITH_KERNELS != 0 ? 2 : 0));
 }
 
 TEST_CASE("two communicators that wait, called in a different order on each rank, and a child") {
