@@ -14,7 +14,9 @@ namespace {
 class Part {
  public:
   Part(const Communicator& comm, const Case& given)
-      : rank_(comm.rank()), trial_(given, comm.size()), memory_(trial_.before(rank_)) {}
+      : rank_(comm.rank()),
+        trial_(given, comm.size(), Values::whole, rank_),
+        memory_(trial_.before(rank_)) {}
 
   const Case& given() const { return trial_.given(); }
   const std::byte* input() const { return memory_.data() + trial_.input(rank_); }

@@ -83,7 +83,7 @@ inline void replay_call(int rank, int ranks, ncclComm_t comm, Collective collect
   const Call call{.count = count, .collective = collective, .type = DataType::int32};
   const DeviceStream stream;
   const DeviceBuffer<int> other(500, 1);
-  const Trial first({.call = call}, ranks);
+  const Trial first({.call = call}, ranks, Values::whole, rank);
   DeviceBuffer<std::byte> memory(first.before(rank));
   {
     const CapturedGraph graph(stream, [&] {
@@ -92,7 +92,7 @@ inline void replay_call(int rank, int ranks, ncclComm_t comm, Collective collect
     });
     expect_that(memory.get() == first.before(rank), "nothing happens in a capture");
     for (unsigned round = 1; round < 5; ++round) {
-      const Trial trial({.call = call, .salt = round}, ranks);
+      const Trial trial({.call = call, .salt = round}, ranks, Values::whole, rank);
       memory.set(trial.before(rank));
       graph.launch(stream);
       if (round > 2) graph.launch(stream);

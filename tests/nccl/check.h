@@ -99,7 +99,7 @@ class DeviceCall {
 inline void check_calls(int rank, int ranks, ncclComm_t comm, const std::vector<Case>& cases,
                         const How& how = {}) {
   for (const Case& each : cases) {
-    const Trial trial(each, ranks, how.values);
+    const Trial trial(each, ranks, how.values, rank);
     DeviceCall(trial, rank, comm, how).run();
   }
 }

@@ -65,13 +65,15 @@ Bytes patterned(const Case& given, std::size_t bytes, int rank, int ranks, Value
 /// same memory. Several threads may read it at once.
 class Trial {
  public:
-  /// By the schedule that reduces in the order of ranks.
-  Trial(const Case& given, int ranks, Values values = Values::whole);
+  static constexpr int every = -1;
+  /// By the schedule that reduces in the order of ranks. `only`: the one rank whose memory is asked
+  /// for, as where each rank makes a trial for itself.
+  Trial(const Case& given, int ranks, Values values = Values::whole, int only = every);
   Trial(const Case& given, const Schedule& schedule, Values values = Values::order_shows);
 
   const Case& given() const { return given_; }
   int ranks() const { return static_cast<int>(sides_.size()); }
-  const Bytes& before(int rank) const { return side(rank).before; }
+  const Bytes& before(int rank) const { return asked_for(rank).before; }
   /// Bytes that the call reads, and writes, of this rank's.
   std::size_t reads(int rank) const { return side(rank).read; }
   std::size_t writes(int rank) const { return side(rank).written; }
@@ -109,8 +111,12 @@ class Trial {
   const Side& side(int rank) const { return sides_[static_cast<std::size_t>(rank)]; }
   void add_collective(const Schedule& schedule, Values values);
   void add_exchange(int ranks);
+  bool is_asked_for(int rank) const { return only_ == every || only_ == rank; }
+  /// Throws for another.
+  const Side& asked_for(int rank) const;
 
   Case given_;
+  int only_ = every;
   std::vector<Side> sides_{};
 };
 

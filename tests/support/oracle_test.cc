@@ -41,6 +41,16 @@ TEST_CASE("the oracle notices a wrong byte in the output, behind it, between and
   }
 }
 
+TEST_CASE("a trial for one rank has its memory, and no other's") {
+  const Case given{.call = {.count = 5, .collective = Collective::all_reduce}};
+  const Trial all(given, 2);
+  const Trial own(given, 2, Values::whole, 1);
+  CHECK(own.before(1) == all.before(1));
+  CHECK(own.output(0) == all.output(0));
+  CHECK_THROWS(own.before(0));
+  CHECK_THROWS(own.check(0, all.before(0).data()));
+}
+
 TEST_CASE("inputs differ by rank, place, type and salt, and operators by result") {
   const Case sum{.call = {.count = 100, .collective = Collective::all_reduce}};
   const Bytes first = patterned(sum, 100, 0, 2, Values::whole);
