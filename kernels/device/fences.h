@@ -20,6 +20,7 @@
 
 #ifndef __CUDACC__
 #include <atomic>
+#include <chrono>
 #include <thread>
 #endif
 
@@ -84,8 +85,9 @@ __device__ inline std::uint64_t count_up(std::uint64_t* word) {
   asm volatile("atom.acq_rel.sys.global.add.u64 %0, [%1], 1;" : "=l"(found) : "l"(word) : "memory");
   return found;
 }
-/// Pauses between two looks at a word that has not changed, so that other warps run.
-__device__ inline void pause() {}
+/// Pauses between two looks at a word that has not changed, so that other warps run. `looks`: so many
+/// were in vain.
+__device__ inline void pause(std::uint64_t /*looks*/) {}
 
 #elif !defined(RONDO_DEVICE_MEMORY)
 
@@ -118,7 +120,11 @@ inline std::uint64_t count_up(std::uint64_t* word) {
 inline bool exchange_if(std::uint64_t* word, std::uint64_t expected, std::uint64_t value) {
   return atomic(word).compare_exchange_strong(expected, value, std::memory_order_relaxed);
 }
-inline void pause() { std::this_thread::yield(); }
+/// Threads of the host, where a wait may be long: they leave the processors to those waited for.
+inline void pause(std::uint64_t looks) {
+  if (looks < 256) return std::this_thread::yield();
+  std::this_thread::sleep_for(std::chrono::microseconds(50));
+}
 
 #endif
 

@@ -54,7 +54,7 @@ class Wait {
     if (looks_ % looks_per_abort == 0 && load_relaxed(&control_.abort) != 0)
       return end(Ending::aborted);
     if (control_.patience != 0 && looks_ >= control_.patience) return end(Ending::out_of_patience);
-    pause();
+    pause(looks_);
     return true;
   }
 

@@ -80,7 +80,7 @@ bool exchange_if(std::uint64_t* word, std::uint64_t expected, std::uint64_t valu
   if (equal) *word = value;
   return equal;
 }
-void pause() {
+void pause(std::uint64_t /*looks*/) {
   if (test::simulation() != nullptr) test::simulation()->pause();
 }
 

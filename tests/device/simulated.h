@@ -21,7 +21,7 @@ std::uint32_t load_acquire_32(const std::uint32_t* word, Site site = Site::curre
 void store_release_32(std::uint32_t* word, std::uint32_t value, Site site = Site::current());
 void store_relaxed_32(std::uint32_t* word, std::uint32_t value);
 std::uint64_t count_up(std::uint64_t* word, Site site = Site::current());
-void pause();
+void pause(std::uint64_t looks = 0);
 
 namespace test {
 
