@@ -252,7 +252,8 @@ TEST_CASE("abort gets another thread, and the other ranks, out of a call") {
   });
   expect(ncclCommAbort(comms[0]));
   stuck.join();
-  while (settled(comms[1]) == ncclSuccess) std::this_thread::yield();
+  while (settled(comms[1]) == ncclSuccess)
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
   float value = 1;
   const ncclResult_t result =
       ncclAllReduce(&value, &value, 1, ncclFloat, ncclSum, comms[1], nullptr);
@@ -274,7 +275,10 @@ TEST_CASE("abort does not wait for ranks that have not joined the communicator y
   // A rank that comes later is told.
   ncclComm_t late = nullptr;
   ncclResult_t state = ncclCommInitRank(&late, 2, id, 1);
-  while (state == ncclSuccess) expect(ncclCommGetAsyncError(late, &state));
+  while (state == ncclSuccess) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    expect(ncclCommGetAsyncError(late, &state));
+  }
   CHECK(state == ncclRemoteError);
   expect(ncclCommAbort(late));
 }

@@ -3,6 +3,7 @@
 
 #include <unistd.h>
 
+#include <chrono>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
@@ -37,7 +38,8 @@ class Log {
     return {std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
   }
   void wait_for(const std::string& words) const {
-    while (text().find(words) == std::string::npos) std::this_thread::yield();
+    while (text().find(words) == std::string::npos)
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
   }
 
  private:
