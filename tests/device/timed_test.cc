@@ -144,7 +144,7 @@ constexpr TimedRow timed_rows[] = {
 TEST_CASE("times of calls between 8 GPUs", "[.table]") {
   const Machine machine;
   for (const TimedRow& row : timed_rows) {
-    for (const std::size_t megabytes : {1, 4, 16, 64}) {
+    for (const std::size_t megabytes : {1, 4, 16, 32, 64}) {
       const bool is_whole = row.collective == Collective::all_reduce;
       const TimedCall call{.row = find_algorithm(row.collective, row.algorithm),
                            .bytes = (megabytes << 20) / (is_whole ? 1 : 8),
