@@ -75,6 +75,8 @@ class SmallRun {
 
  private:
   using P = Payload<E>;
+  /// Loads of a thread. With 8, registers are spilled.
+  static constexpr std::uint32_t parts_at_once = 4;
 
   /// Phase 0 carries inputs, phase 1 results.
   RONDO_DEVICE Packet* mailbox(std::uint32_t owner, std::uint32_t phase, std::uint32_t from) const {
@@ -187,11 +189,9 @@ class SmallRun {
     wipe();
     const std::uint32_t ranks = call_.arena.ranks;
     const std::uint64_t part = (packets_ + ranks - 1) / ranks;
-    for (std::uint32_t hops = 1; hops < ranks; ++hops) {
-      const std::uint32_t owner = ahead(hops);
-      for (std::uint64_t i = team_.lane(); i < part; i += team_.lanes())
-        put_packet(mailbox(owner, 0, call_.rank) + i, contribution(packet_of(owner, part, i)),
-                   flag_);
+    for (std::uint64_t i = team_.lane(); i < part; i += team_.lanes()) {
+      for (std::uint32_t first = 1; first < ranks; first += parts_at_once)
+        put_parts(first, part, i);
     }
     for (std::uint64_t i = team_.lane(); i < part; i += team_.lanes()) {
       typename P::Elements result;
@@ -201,13 +201,42 @@ class SmallRun {
         put_packet(mailbox(ahead(hops), 1, call_.rank) + i, P::bits(result), flag_);
       output(packet, result);
     }
-    for (std::uint32_t hops = 1; hops < ranks; ++hops) {
-      const std::uint32_t owner = ahead(hops);
-      for (std::uint64_t i = team_.lane(); i < part; i += team_.lanes()) {
-        WordPair words{};
-        if (!await(1, owner, i, words)) return false;
-        output(packet_of(owner, part, i), P::elements(payload_of(words)));
+    for (std::uint64_t i = team_.lane(); i < part; i += team_.lanes()) {
+      for (std::uint32_t first = 1; first < ranks; first += parts_at_once) {
+        if (!take_parts(first, part, i)) return false;
       }
+    }
+    return true;
+  }
+  /// Packet i of the parts of the ranks that are so many hops ahead. The loads are all under way at once.
+  RONDO_DEVICE void put_parts(std::uint32_t first, std::uint64_t part, std::uint64_t i) const {
+    const std::uint32_t ranks = call_.arena.ranks;
+    std::uint64_t bits[parts_at_once];
+    RONDO_UNROLL
+    for (std::uint32_t k = 0; k < parts_at_once; ++k) {
+      if (first + k < ranks) bits[k] = contribution(packet_of(ahead(first + k), part, i));
+    }
+    RONDO_UNROLL
+    for (std::uint32_t k = 0; k < parts_at_once; ++k) {
+      if (first + k < ranks)
+        put_packet(mailbox(ahead(first + k), 0, call_.rank) + i, bits[k], flag_);
+    }
+  }
+  /// The same of results.
+  RONDO_DEVICE bool take_parts(std::uint32_t first, std::uint64_t part, std::uint64_t i) const {
+    const std::uint32_t ranks = call_.arena.ranks;
+    WordPair words[parts_at_once];
+    RONDO_UNROLL
+    for (std::uint32_t k = 0; k < parts_at_once; ++k) {
+      if (first + k < ranks)
+        words[k] = load_pair_relaxed(mailbox(call_.rank, 1, ahead(first + k)) + i);
+    }
+    RONDO_UNROLL
+    for (std::uint32_t k = 0; k < parts_at_once; ++k) {
+      if (first + k >= ranks) return true;
+      const std::uint32_t owner = ahead(first + k);
+      if (!await(1, owner, i, words[k])) return false;
+      output(packet_of(owner, part, i), P::elements(payload_of(words[k])));
     }
     return true;
   }

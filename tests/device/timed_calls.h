@@ -7,6 +7,7 @@
 
 #include "core/resident/form.h"
 #include "tests/device/programs.h"
+#include "tests/device/small_calls.h"
 #include "tests/device/timed_run.h"
 
 namespace rondo::device::test {
@@ -85,6 +86,30 @@ inline double seconds_of(const TimedCall& call, const Machine& machine) {
                         });
   }
   const std::string wrong = ranks.wrong();
+  if (!wrong.empty()) throw std::runtime_error(wrong);
+  return seconds;
+}
+
+/// The same of an all-reduce by hand, which `choice` is.
+inline double seconds_of(const resident::Choice& choice, int ranks, std::size_t bytes,
+                         const Machine& machine) {
+  HostGroup group(resident::arena_shape(ranks, resident::most_stripes));
+  for (int rank = 0; rank < ranks; ++rank) group.control(rank).patience = 10'000'000;
+  SmallRanks calls(
+      group, {.algorithm = choice.small, .count = bytes / sizeof(float), .stripes = choice.stripes},
+      0);
+  std::vector<OwnedBytes> memory;
+  for (std::uint32_t rank = 0; rank < group.shape().ranks; ++rank)
+    memory.push_back({group.arenas()[rank], ArenaPlaces(group.shape()).bytes(), rank});
+  double seconds = 0;
+  for (int turn = 0; turn < 3; ++turn) {  // the first two calls wipe mailboxes
+    // As many threads as there are: each packet's latency counts.
+    seconds = run_timed(machine, memory, group.shape().ranks, choice.stripes,
+                        machine.threads_of_team, [&](HostTeam& team, std::uint32_t number) {
+                          calls.run(team, number / choice.stripes, number % choice.stripes);
+                        });
+  }
+  const std::string wrong = calls.wrong();
   if (!wrong.empty()) throw std::runtime_error(wrong);
   return seconds;
 }

@@ -122,6 +122,23 @@ TEST_CASE("blocks that are stored to windows need little more than their links")
   CHECK(seconds < least + 6e-6);  // two meetings, and the first load
 }
 
+/// Prints a table, where it is asked for: device_timed_test [.small]
+TEST_CASE("times of all-reduces by hand between 8 GPUs", "[.small]") {
+  const Machine machine;
+  const Topology around{.ranks = 8, .one_machine = true, .direct = true};
+  for (const std::size_t bytes :
+       {std::size_t{8}, std::size_t{1} << 10, std::size_t{24} << 10, std::size_t{32} << 10}) {
+    const resident::Choice choice = resident::choose({.count = bytes / sizeof(float),
+                                                      .collective = Collective::all_reduce,
+                                                      .type = DataType::float32},
+                                                     around, AlgorithmSelection({}, "this test"));
+    REQUIRE(choice.form == resident::Form::small);
+    std::printf("%s %6zu B  %5.1f us\n",
+                choice.small == SmallAlgorithm::one_shot ? "one_shot" : "two_shot", bytes,
+                seconds_of(choice, 8, bytes, machine) * 1e6);
+  }
+}
+
 struct TimedRow {
   const char* what;
   Collective collective;
