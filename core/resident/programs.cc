@@ -21,10 +21,6 @@ constexpr std::size_t most_packet_bytes = std::size_t{16} << 10;
 /// stages wait.
 constexpr int most_stages = 2;
 
-/// For each block: in windows the second stage of an all-reduce waits for the first one of all ranks. With
-/// more bytes messages are faster, whose two overlap, by a model (bench/results/gpu-model-8-h100.txt).
-constexpr std::size_t most_bytes_in_stages = std::size_t{512} << 10;
-
 std::size_t largest_chunk(const Layout& layout, const Call& call) {
   const std::size_t element = size_of(call.type);
   return Partition(layout, call.count, element).largest_chunk() * element;

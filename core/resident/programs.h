@@ -16,6 +16,10 @@
 
 namespace rondo::resident {
 
+/// For each block: in windows the second stage of an all-reduce waits for the first one of all ranks. With
+/// more bytes messages are faster, whose two overlap, by a model (bench/results/gpu-model-8-h100.txt).
+inline constexpr std::size_t most_bytes_in_stages = std::size_t{512} << 10;
+
 /// Bytes of the largest program, and how many programs a communicator keeps.
 inline constexpr std::size_t program_bytes = std::size_t{16} << 10;
 inline constexpr std::size_t most_programs = 64;

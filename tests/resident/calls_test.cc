@@ -1,5 +1,6 @@
 // Calls as co-resident kernels: the same bits as the finite form, in the same order.
 #include "core/resident/form.h"
+#include "core/resident/programs.h"
 #include "core/schedule/layout.h"
 #include "tests/catch.h"
 #include "tests/resident/ranks.h"
@@ -119,9 +120,9 @@ TEST_CASE("calls that wait and finite calls keep their order, whatever their str
 }
 
 TEST_CASE("calls on windows use them, but all-reduces of more than 512 KiB for each block") {
-  const auto [bytes, in_windows] =
-      GENERATE(table<std::size_t, int>({{resident::least_stripes * (512 << 10), 2},
-                                        {resident::least_stripes * (512 << 10) + 4, 0}}));
+  const auto [bytes, in_windows] = GENERATE(
+      table<std::size_t, int>({{resident::least_stripes * resident::most_bytes_in_stages, 2},
+                               {resident::least_stripes * resident::most_bytes_in_stages + 4, 0}}));
   const ResidentLaunches launches;
   const int before = fake_window_launches();
   const std::size_t count = bytes / sizeof(int);

@@ -46,7 +46,10 @@ std::string windows_text(const resident::WindowUse& use, Collective collective) 
               "where all ranks have " + buffers +
                   " in windows: no messages, peers' buffers are read and written "
                   "where they lie" +
-                  (collective == Collective::all_reduce ? " (up to 512 KiB for each block)" : ""));
+                  (collective == Collective::all_reduce
+                       ? " (up to " + std::to_string(resident::most_bytes_in_stages >> 10) +
+                             " KiB for each block)"
+                       : std::string()));
 }
 
 std::string by_program(const resident::Choice& choice, const Call& call, const Topology& around) {
