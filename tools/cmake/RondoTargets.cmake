@@ -35,7 +35,8 @@ set(CMAKE_UNITY_BUILD_BATCH_SIZE 16)   # files; CMake's own 8 take a tenth longe
 if(NOT CMAKE_UNITY_BUILD)
   target_compile_options(rondo_flags INTERFACE -Wshadow)
 elseif(CMAKE_CXX_COMPILER_ID STREQUAL GNU)
-  target_compile_options(rondo_flags INTERFACE -Wshadow=local -Wno-subobject-linkage)
+  # -fpch-preprocess: what ccache asks for beside precompiled headers.
+  target_compile_options(rondo_flags INTERFACE -Wshadow=local -Wno-subobject-linkage -fpch-preprocess)
 endif()
 if(RONDO_WERROR)
   target_compile_options(rondo_flags INTERFACE -Werror)
@@ -61,6 +62,15 @@ endif()
 # For programs that read options and write text: a third less to compile, and nobody waits for them.
 set(RONDO_QUICKLY_COMPILED $<$<AND:$<COMPILE_LANGUAGE:CXX>,$<CONFIG:Release>>:-O1>)
 
+# rondo_headers(TARGET): under sanitizers, spares its files the parsing of what most of them include, which
+# rondo_base has parsed for all: a second for each of 70 files. Optimised builds leave it out: beside
+# precompiled headers GCC 12 has more false alarms (its bug 105651).
+function(rondo_headers target)
+  if(RONDO_SANITIZE AND CMAKE_UNITY_BUILD)
+    target_precompile_headers(${target} REUSE_FROM rondo_base)
+  endif()
+endfunction()
+
 # rondo_layer(NAME SOURCES a.cc b.cc [LIBRARIES lib ...])
 # One folder of the library, as objects: rondo_NAME. Tests link the layers they need by name;
 # librondo takes them all.
@@ -69,6 +79,9 @@ function(rondo_layer name)
   cmake_parse_arguments(ARG "" "" "SOURCES;LIBRARIES" ${ARGN})
   add_library(rondo_${name} OBJECT ${ARG_SOURCES})
   target_link_libraries(rondo_${name} PUBLIC rondo_flags Threads::Threads ${ARG_LIBRARIES})
+  if(NOT name STREQUAL base)
+    rondo_headers(rondo_${name})
+  endif()
   set_property(GLOBAL APPEND PROPERTY RONDO_LAYERS rondo_${name})
 endfunction()
 
@@ -107,6 +120,7 @@ function(rondo_nccl_library)
   cmake_parse_arguments(ARG "" "" "SOURCES" ${ARGN})
   get_property(layers GLOBAL PROPERTY RONDO_LAYERS)
   add_library(nccl SHARED ${ARG_SOURCES})
+  rondo_headers(nccl)
   foreach(layer ${layers})
     target_sources(nccl PRIVATE $<TARGET_OBJECTS:${layer}>)
     target_link_libraries(nccl PRIVATE ${layer})
