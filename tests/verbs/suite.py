@@ -41,7 +41,6 @@ CASES = [
     ("allocate() memory is sent from in place", traffic.from_place),
     ("GPU memory goes by way of the host's", gpu.by_the_host),
     ("two hosts: memory inside, devices between", traffic.two_hosts),
-    ("device buffers of a stand-in for a GPU", traffic.device_buffers),
     ("ranks on two sockets: three levels", traffic.two_sockets),
     ("one host without devices: tcp", traffic.one_host_without_devices),
     ("a device that is not there", failures.no_such_device),

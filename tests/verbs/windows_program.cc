@@ -8,7 +8,6 @@
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
-#include <functional>
 #include <span>
 
 #include "rondo/memory.h"
@@ -79,8 +78,8 @@ class Buffers {
     for (int rank = 0; rank < world_.size(); ++rank) total += value(rank, index, salt);
     return total;
   }
-  void check(const char* what, std::size_t count,
-             const std::function<float(std::size_t)>& expected) {
+  template <class Expected>
+  void check(const char* what, std::size_t count, const Expected& expected) {
     for (std::size_t i = 0; i < count; ++i) {
       if (output()[i] == expected(i)) continue;
       std::printf("rank %d: %s: element %zu is %g, not %g\n", world_.rank(), what, i,
