@@ -46,16 +46,17 @@ bool collide(const Touched& one, const Touched& other) {
          other.begin < one.begin + one.bytes;
 }
 
-std::uint64_t seed() {
+/// Read when the library is loaded: later on, tests change the environment beside streams' threads.
+const std::uint64_t seed = [] {
   const char* const set = std::getenv("FAKE_SEED");
-  return set != nullptr ? std::strtoull(set, nullptr, 10) : 1;
-}
+  return set != nullptr ? std::strtoull(set, nullptr, 10) : std::uint64_t{1};
+}();
 
 /// This copy's own numbers.
 std::minstd_rand next_generator() {
   static std::atomic<std::uint64_t> copies{0};  // relaxed: only counted
   return std::minstd_rand(
-      static_cast<std::uint_fast32_t>(seed() + copies.fetch_add(1, std::memory_order_relaxed)));
+      static_cast<std::uint_fast32_t>(seed + copies.fetch_add(1, std::memory_order_relaxed)));
 }
 
 }  // namespace

@@ -70,7 +70,7 @@ void wait_for_value(cuda::Context context, cuda::DevicePointer address, unsigned
   while (touch.works() && !is_there()) std::this_thread::sleep_for(std::chrono::microseconds(5));
 }
 
-/// FAKE_MEMORY_OPERATIONS
+/// FAKE_MEMORY_OPERATIONS. For callers' threads: a stream's could look while a test changes the environment.
 bool memory_operations_are(const char* what) {
   const char* const set = std::getenv("FAKE_MEMORY_OPERATIONS");
   return set != nullptr && std::string(set) == what;
@@ -80,8 +80,7 @@ constexpr int not_supported = 801;
 
 void write_value(cuda::Context context, cuda::DevicePointer address, unsigned value) {
   const Touch touch(context);
-  if (touch.works() && !memory_operations_are("lost"))
-    word(address).store(value, std::memory_order_release);
+  if (touch.works()) word(address).store(value, std::memory_order_release);
 }
 
 /// Whether the driver takes the operation.
@@ -151,12 +150,12 @@ int put_operations(cuda::Stream stream, const std::vector<cuda::MemoryOperation>
   if (memory_operations_are("refused")) return not_supported;
   if (!std::ranges::all_of(all, is_known)) return invalid_value;
   note_operations(stream, all);
-  return put(stream, [all, context = stream->context] {
+  return put(stream, [all, context = stream->context, lost = memory_operations_are("lost")] {
     for (const auto& [what, address, value, flags, alias, unused] : all) {
       const auto number = static_cast<unsigned>(value);
       if (what == cuda::operation_wait_value) {
         wait_for_value(context, address, number, flags);
-      } else {
+      } else if (!lost) {
         write_value(context, address, number);
       }
     }
