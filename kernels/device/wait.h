@@ -33,7 +33,7 @@ inline constexpr std::uint64_t failure_written = 2;  ///< it is whole, and stays
 struct Control {
   std::uint64_t abort = 0;     ///< not 0: end
   std::uint64_t failed = 0;    ///< failure_taken by the first to fail, then failure_written
-  std::uint64_t patience = 0;  ///< looks at one word before a wait gives up; 0: for ever
+  std::uint64_t patience = 0;  ///< looks at one word before a wait gives up, about; 0: for ever
   Failure failure{};
 };
 
@@ -49,17 +49,18 @@ class Wait {
 
   /// False: stop waiting, the record is written.
   RONDO_DEVICE bool go_on() {
-    ++looks_;
-    // The abort word may lie in the host's memory, far away: not at every look.
-    if (looks_ % looks_per_abort == 0 && load_relaxed(&control_.abort) != 0)
-      return end(Ending::aborted);
-    if (control_.patience != 0 && looks_ >= control_.patience) return end(Ending::out_of_patience);
+    // The control block may lie in the host's memory, far away: not at every look.
+    if (++looks_ % looks_per_control == 0) {
+      const bool aborted = load_relaxed(&control_.abort) != 0;
+      if (aborted || looks_ >= control_.patience - 1)  // 0 is never reached
+        return end(aborted ? Ending::aborted : Ending::out_of_patience);
+    }
     pause(looks_);
     return true;
   }
 
  private:
-  static constexpr std::uint64_t looks_per_abort = 256;
+  static constexpr std::uint32_t looks_per_control = 256;
 
   RONDO_DEVICE bool end(Ending ending) {
     if (exchange_if(&control_.failed, 0, failure_taken)) {
@@ -73,7 +74,7 @@ class Wait {
 
   Control& control_;
   Failure what_;
-  std::uint64_t looks_ = 0;
+  std::uint32_t looks_ = 0;  ///< of two registers, one may be spilled
 };
 
 /// Waits until `ready()`, by looking. False when the wait was ended.
