@@ -8,6 +8,7 @@
 #include "core/base/log.h"
 #include "core/base/threads.h"
 #include "core/communicator/lifetime.h"
+#include "core/cuda/kernels.h"
 #include "core/cuda/pinned.h"
 #include "core/direct_device/staging_heap.h"
 #include "core/dispatch/dispatch.h"
@@ -182,7 +183,12 @@ void Hierarchy::enter(const Turn& turn, cuda::Stream stream) const {
 void Hierarchy::copy(const Step& step, cuda::Stream stream) const {
   if (step.copies.empty()) return;
   const cuda::CurrentContext current(memory_->context());
-  for (const DeviceCopy& each : step.copies) cuda::copy(each.to, each.from, each.bytes, stream);
+  cuda::Work work{.how = {.type = DataType::uint8}, .count = step.copies.front().bytes};
+  for (const DeviceCopy& each : step.copies) {
+    work.pointers.push_back(each.from);
+    work.pointers.push_back(each.to);
+  }
+  cuda::Kernels::of(memory_->context()).run(work, stream);  // one launch for many copies
 }
 
 void Hierarchy::end(const Turn& turn, cuda::Stream stream) const {

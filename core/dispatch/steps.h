@@ -2,14 +2,20 @@
 // host from GPU to GPU, across hosts through the hosts' memory.
 //
 //   all_reduce      reduce_scatter inside   all_reduce across        all_gather inside
+//   reduce          reduce_scatter inside   reduce across            gather inside (1)
+//   reduce_scatter  reduce_scatter inside   reduce_scatter across
 //   broadcast       scatter inside (1)      broadcast across         all_gather inside
+//   scatter         scatter inside (1)      scatter across
+//   gather          gather across           gather inside (1)
 //   all_gather      all_gather inside (2)   messages across          all_gather inside, once a host
-//   reduce_scatter  (3) reduce_scatter inside, of what each host gets    reduce_scatter across
+//   all_to_all      all_to_all inside (3)   messages across
 //
-//   (1) the root's host alone  (2) of its own blocks  (3) in slices, copied into the order by hosts
+//   (1) on the root's host alone  (2) of its own blocks  (3) a rank gets what is for its index on all hosts
+//
+// reduce, and those whose blocks have another order in between, go through scratch memory in slices.
 //
 // Cost: N bytes over H hosts of L ranks. A rank takes N / L through its host's memory and the network
-// in place of N, all ranks of a host at the same time.
+// in place of N, all ranks of a host at the same time. Of an all_to_all it takes (H-1)/H N.
 #pragma once
 
 #include <cstddef>
@@ -45,7 +51,7 @@ struct DeviceCopy {
 
 /// What is put into the stream before the next step: copies, calls inside the host, calls across.
 struct Step {
-  std::vector<DeviceCopy> copies{};
+  std::vector<DeviceCopy> copies{};  ///< all of one length
   std::vector<stream::Request> inside{};
   std::vector<stream::Request> across{};
 };
@@ -57,9 +63,10 @@ struct Scratch {
   stream::Location where{};
 };
 
-/// A reduce_scatter goes through so much in slices.
+/// What goes in slices goes through so much.
 inline constexpr std::size_t scratch_bytes = std::size_t{16} << 20;
-/// Smaller calls are made in one piece, through the host's memory: the steps' latencies add up.
+/// Smaller calls are made in one piece, through the host's memory: the steps' latencies add up. Assumed, not
+/// measured.
 inline constexpr std::size_t least_bytes_in_steps = std::size_t{256} << 10;
 
 /// Whether a collective is made in steps, wherever its buffers are: the same on all ranks.

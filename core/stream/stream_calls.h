@@ -21,7 +21,7 @@
 //
 // Slots of messages are there for `usual_lanes` such directions from the start. Others are made
 // when first needed, also by a call that is captured. A rank's messages to itself within device
-// memory are copies in the stream (own_copies.h).
+// memory are copies in the stream (own_messages.h).
 //
 // Threads: one at a time, but rethrow_failure() and retire() may come from any.
 #pragma once

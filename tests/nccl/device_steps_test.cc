@@ -45,7 +45,8 @@ TEST_CASE("every operator between the GPUs of hosts", "[hosts]") {
     for (const DataType type : {DataType::float32, DataType::int32}) {
       for (const ReduceOperatorInfo& each : reduce_operators) {
         if (each.bitwise && is_float(type)) continue;
-        for (const Collective collective : {Collective::all_reduce, Collective::reduce_scatter})
+        for (const Collective collective :
+             {Collective::all_reduce, Collective::reduce, Collective::reduce_scatter})
           check_calls(
               rank, 4, comm,
               {{.call = {.count = large, .collective = collective, .type = type, .op = each.op}}});
@@ -64,11 +65,17 @@ TEST_CASE("every operator between the GPUs of hosts", "[hosts]") {
   });
 }
 
-TEST_CASE("a reduce_scatter in several slices of the scratch memory", "[hosts]") {
+TEST_CASE("calls in several slices of the scratch memory", "[hosts]") {
   with_hosts({4, 2}, [](int rank, ncclComm_t comm) {
-    const Call call{
-        .count = 1'500'000, .collective = Collective::reduce_scatter, .type = DataType::int32};
-    check_calls(rank, 4, comm, {{.call = call}, {.call = call, .in_place = true}});
+    for (const Collective collective :
+         {Collective::reduce, Collective::reduce_scatter, Collective::scatter, Collective::gather,
+          Collective::all_to_all}) {
+      const std::size_t count = collective == Collective::reduce ? 4'500'001 : 1'100'000;
+      const Call call{.count = count, .collective = collective, .type = DataType::int32, .root = 3};
+      check_calls(rank, 4, comm, {{.call = call}});
+      if (collective != Collective::all_to_all)
+        check_calls(rank, 4, comm, {{.call = call, .in_place = true}});
+    }
   });
 }
 
@@ -245,7 +252,8 @@ TEST_CASE("a call in steps is one call in the trace, and its steps have traces o
 
 TEST_CASE("calls in steps are captured and replayed", "[hosts]") {
   const Collective collective =
-      GENERATE(Collective::all_reduce, Collective::reduce_scatter, Collective::all_gather);
+      GENERATE(Collective::all_reduce, Collective::reduce_scatter, Collective::all_gather,
+               Collective::gather, Collective::all_to_all);
   with_hosts({4, 2},
              [&](int rank, ncclComm_t comm) { replay_call(rank, 4, comm, collective, large); });
 }

@@ -155,7 +155,10 @@ TEST_CASE("between GPUs of several hosts: in steps, or through the hosts") {
   const Call last{.count = 1 << 20, .collective = Collective::broadcast, .root = 15};
   has(on_hosts_of({8, 8}, last), "step 1      inside hosts scatter of 131072 x uint8\n");
   const Call scatter{.count = 1 << 20, .collective = Collective::reduce_scatter};
-  has(on_hosts_of({4, 4, 4}, scatter), "inside hosts reduce_scatter");
+  has(on_hosts_of({4, 4, 4}, scatter),
+      "step 1      copies inside the GPU; inside hosts reduce_scatter");
+  const Call all_to_all{.count = 1 << 16, .collective = Collective::all_to_all};
+  has(on_hosts_of({8, 8}, all_to_all), "step 3      copies inside the GPU\n");
   const std::string through = "path        through the hosts' memory, as a call on host buffers";
   has(on_hosts_of({8, 7}, all_reduce(16 << 20)), through);
   has(on_hosts_of({8, 8}, all_reduce(1 << 10)), through);

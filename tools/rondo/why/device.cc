@@ -115,12 +115,14 @@ std::string steps_text(const Call& call, const dispatch::Place& place) {
   const std::vector<dispatch::Step> steps = dispatch::steps_of(request, place, scratch);
   std::string text;
   for (std::size_t i = 0; i < std::min<std::size_t>(steps.size(), 3); ++i) {
-    const std::string inside = calls_text(steps[i].inside);
-    const std::string across = calls_text(steps[i].across);
-    text +=
-        item("step " + std::to_string(i + 1), (inside.empty() ? "" : "inside hosts " + inside) +
-                                                  (inside.empty() || across.empty() ? "" : "; ") +
-                                                  (across.empty() ? "" : "across " + across));
+    std::string words;
+    const auto add = [&](const std::string& where, const std::string& what) {
+      if (!what.empty()) words += (words.empty() ? "" : "; ") + where + what;
+    };
+    add("", steps[i].copies.empty() ? "" : "copies inside the GPU");
+    add("inside hosts ", calls_text(steps[i].inside));
+    add("across ", calls_text(steps[i].across));
+    text += item("step " + std::to_string(i + 1), words);
   }
   const std::size_t more = steps.size() - std::min<std::size_t>(steps.size(), 3);
   return text + (more > 0 ? item("", "and " + std::to_string(more) + " more like these") : "");
@@ -135,9 +137,7 @@ std::string between_hosts(const Call& call, const Topology& where,
                 by_host + "in steps go calls where all hosts have equally many ranks, 2 to " +
                     std::to_string(direct_device::most_ranks) + ", which follow each other");
   if (!dispatch::is_in_steps(call, false, *place, where, selection))
-    return item("path", by_host +
-                            "in steps go all_reduce, reduce_scatter, all_gather and broadcast "
-                            "from " +
+    return item("path", by_host + "in steps go collectives, but for scans, from " +
                             size_text(dispatch::least_bytes_in_steps) +
                             " on, where no algorithm is named and no order asked for");
   place->host = call.root / place->on_host;
