@@ -1,6 +1,8 @@
 // Reading a schedule's text form; text.cc writes it.
 #include <algorithm>
+#include <map>
 #include <memory>
+#include <mutex>
 #include <set>
 #include <unordered_map>
 #include <vector>
@@ -26,11 +28,6 @@ class Reader {
   }
 
   std::shared_ptr<ParsedScript> read(std::string_view text) {
-    if (text.size() > most_schedule_bytes)
-      throw Error(
-          ErrorCode::invalid_argument,
-          script_->source + " has " + std::to_string(text.size()) + " bytes",
-          {.remedy = "at most " + std::to_string(most_schedule_bytes) + "; loops make it shorter"});
     int number = 0;
     while (!text.empty()) {
       const std::size_t length = std::min(text.find('\n'), text.size());
@@ -340,10 +337,35 @@ class Reader {
   std::size_t general_ = 0;  ///< sections that are for several ranks or lanes
 };
 
+/// The scripts of this process that are in use, by source and text. Thread-safe.
+class ScriptsInUse {
+ public:
+  using Entry = std::shared_ptr<const ParsedScript>;
+
+  Entry get(std::string_view text, std::string_view source) {
+    const std::scoped_lock lock(mutex_);
+    std::erase_if(scripts_, [](const auto& each) { return each.second.expired(); });
+    std::weak_ptr<const ParsedScript>& known = scripts_[{std::string(source), std::string(text)}];
+    Entry entry = known.lock();
+    if (entry == nullptr) known = entry = Reader(source).read(text);
+    return entry;
+  }
+
+ private:
+  std::mutex mutex_{};
+  std::map<std::pair<std::string, std::string>, std::weak_ptr<const ParsedScript>> scripts_{};
+};
+
 }  // namespace
 
 Script parse_script(std::string_view text, std::string_view source) {
-  return Script(Reader(source).read(text));
+  if (text.size() > most_schedule_bytes)
+    throw Error(
+        ErrorCode::invalid_argument,
+        std::string(source) + " has " + std::to_string(text.size()) + " bytes",
+        {.remedy = "at most " + std::to_string(most_schedule_bytes) + "; loops make it shorter"});
+  static ScriptsInUse scripts;
+  return Script(scripts.get(text, source));
 }
 
 }  // namespace rondo

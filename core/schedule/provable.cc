@@ -45,12 +45,15 @@ std::string more_than(std::uint64_t most, const std::string& what) {
   return "has more than " + std::to_string(most) + " " + what;
 }
 
-std::string excess(const Schedule& schedule, const LineOf& line_of) {
+std::string in_line(int line) { return line > 0 ? ", line " + std::to_string(line) + "," : ""; }
+
+std::string excess(const Schedule& schedule, const LineOf& line_of, const HeaderLines& lines) {
   const auto ranks = static_cast<std::uint64_t>(schedule.ranks);
   if (static_cast<std::uint64_t>(schedule.lanes) > most_lanes_in_all / ranks)
-    return more_than(most_lanes_in_all, "lanes on all ranks together");
+    return more_than(most_lanes_in_all, "lanes on all ranks together" + in_line(lines.lanes));
   if (static_cast<std::uint64_t>(schedule.layout.chunks()) > most_buffer_chunks / ranks)
-    return more_than(most_buffer_chunks, "chunks in the buffers of all ranks together");
+    return more_than(most_buffer_chunks,
+                     "chunks in the buffers of all ranks together" + in_line(lines.parts));
   Count count;
   for (int rank = 0; rank < schedule.ranks; ++rank) {
     count.steps = 0;
@@ -68,8 +71,8 @@ std::string excess(const Schedule& schedule, const LineOf& line_of) {
 }  // namespace
 
 std::string too_long_to_prove(const Schedule& schedule, const std::uint64_t& statements,
-                              const LineOf& line_of) {
-  std::string words = excess(schedule, line_of);
+                              const LineOf& line_of, const HeaderLines& lines) {
+  std::string words = excess(schedule, line_of, lines);
   if (words.empty() && statements == 0)
     words = more_than(most_statements_in_all, "statements to run on all ranks together");
   if (words.empty()) return {};

@@ -364,13 +364,16 @@ std::string Script::verdict_of(const Schedule& schedule, const Topology& topolog
   if (const std::string words = unprovable(topology, root); !words.empty()) return words;
   const Report report = verify(schedule, line_of(topology, root));
   if (report.ok()) return {};
-  return "is wrong for " + std::to_string(topology.ranks) + " ranks: " + report.findings.front();
+  const std::size_t more = report.findings.size() + report.suppressed - 1;
+  return "is wrong for " + std::to_string(topology.ranks) + " ranks: " + report.findings.front() +
+         (more > 0 ? " (and " + std::to_string(more) + " more)" : "");
 }
 
 std::string Script::unprovable(const Topology& topology, int root) const {
   std::uint64_t statements = most_statements_in_all;
   const Schedule schedule = make(parsed_, topology, root, &statements).first;
-  return too_long_to_prove(schedule, statements, line_of(topology, root));
+  return too_long_to_prove(schedule, statements, line_of(topology, root),
+                           {.lanes = parsed_->lanes.line, .parts = parsed_->parts.line});
 }
 
 Schedule parse_schedule(std::string_view text, std::string_view source) {

@@ -52,7 +52,7 @@ class Script {
   /// is kept.
   Schedule build_right(const Topology& topology, int root) const;
 
-  /// Equal only to its copies.
+  /// Equal only to its copies, and to what was read from the same text and source meanwhile.
   friend bool operator==(const Script&, const Script&) = default;
   friend auto operator<=>(const Script&, const Script&) = default;
 
@@ -67,7 +67,9 @@ class Script {
 /// Longer texts are refused.
 inline constexpr std::size_t most_schedule_bytes = std::size_t{4} << 20;
 
-/// Throws Error{invalid_argument} with line, column and what was expected there.
+/// Throws Error{invalid_argument} with line, column and what was expected there. As long as a script of
+/// the same text and source lives in this process, the result shares it, and its verdicts: each of many
+/// communicators would prove it anew.
 Script parse_script(std::string_view text, std::string_view source = "schedule");
 
 }  // namespace rondo

@@ -326,6 +326,8 @@ TEST_CASE("a schedule that cannot be had is an error on every rank") {
   std::filesystem::remove(pipe);
   const File broken("broken.schedule", "collective all_reduce\nranks any\nrank r\n send input[0]");
   refused(broken.path(), "broken.schedule:4:15: expected 'to'");
+  const File large("large.schedule", "#" + std::string(1 << 20, '-'));
+  refused(large.path(), "large.schedule have more than 1048576 bytes");
   const File unnamed("unnamed.schedule", "collective all_reduce\nranks any\nrank r\n");
   refused(unnamed.path(), "does not name its algorithm");
 }

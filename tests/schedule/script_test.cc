@@ -188,6 +188,14 @@ TEST_CASE("a wrong schedule is refused with what the verifier found, each time")
             "mine is wrong for 4 ranks: rank 1 lane 0 step 8 (all-gather round 2, line 30): "));
 }
 
+TEST_CASE("a text that is in use is read and verified once") {
+  const std::string text = "collective barrier\nranks any\nrank r\n";
+  const Script script = parse_script(text, "mine");
+  CHECK(parse_script(text, "mine") == script);
+  CHECK_FALSE(parse_script(text, "other") == script);
+  CHECK_FALSE(parse_script(text + "#\n", "mine") == script);
+}
+
 TEST_CASE("a wait cycle, and a step that cannot be, name their lines") {
   const auto verdict = [](const std::string& body) {
     return refusal_of("collective all_reduce\nranks any\nrank r\n" + body, 2);
@@ -280,7 +288,8 @@ TEST_CASE("what would take too long to prove is refused at once") {
   };
   const std::string too_long = " ranks, which would take too long to prove";
   CHECK(refusal(4, "parts 1000000", "") ==
-        "file has more than 2097152 chunks in the buffers of all ranks together with 4" + too_long);
+        "file has more than 2097152 chunks in the buffers of all ranks together, line 3, with 4" +
+            too_long);
   CHECK(refusal(4, "", loop(16385, "send input[r] to (r+1) % P")) ==
         "file has more than 16384 steps on rank 0, line 6, with 4" + too_long);
   CHECK(
@@ -288,7 +297,7 @@ TEST_CASE("what would take too long to prove is refused at once") {
       "file has more than 1048576 chunks as operands of all ranks' steps together, line 6, with 4" +
           too_long);
   CHECK(refusal(64, "lanes 65535", "") ==
-        "file has more than 65536 lanes on all ranks together with 64" + too_long);
+        "file has more than 65536 lanes on all ranks together, line 3, with 64" + too_long);
   CHECK(refusal(64, "lanes 1000", loop(1'000'000, "let x = i")) ==
         "file has more than 16777216 statements to run on all ranks together with 64" + too_long);
   CHECK(refusal(1 << 20, "", "let h = host(r)") ==
