@@ -2,14 +2,12 @@
 
 import array
 import sys
-import tempfile
 import threading
 
 import numpy
 
 import rondo
 from python_rig import RANK, RANKS, equal, fails, main, world
-from rondo import schedule
 
 TYPES = ["int8", "uint8", "int16", "uint16", "int32", "uint32", "int64", "uint64", "float16",
          "float32", "float64"]
@@ -349,52 +347,6 @@ def test_torch_tensors():
     assert world.all_reduce(shared.fill_(1))[-1] == RANKS
     fails(lambda: world.all_reduce(torch.ones(2, 3).t()), "contiguous")
     fails(lambda: world.all_reduce(torch.ones(2, requires_grad=True)), "detach")
-
-
-def ring(rank, ranks):
-    """As tools/examples/schedules/ring.schedule."""
-    following, before = (rank + 1) % ranks, (rank - 1) % ranks
-    for i in range(1, ranks):
-        own = (rank - i - 1) % ranks
-        sent, into = schedule.scratch(0), schedule.output if i == ranks - 1 else schedule.scratch(0)
-        yield schedule.round(i, "reduce-scatter")
-        yield schedule.send((schedule.input if i == 1 else sent)[(rank - i) % ranks], following)
-        yield schedule.receive_reduce(before, schedule.input[own], into[own])
-    for i in range(1, ranks):
-        yield schedule.round(i, "all-gather")
-        yield schedule.send(schedule.output[(rank - i + 1) % ranks], following)
-        yield schedule.receive(before, schedule.output[(rank - i) % ranks])
-
-
-def test_a_schedule_of_ones_own():
-    made = schedule.Schedule("all_reduce", ring, ranks=3, name="own_ring", parts=3).verify()
-    assert made.draw().splitlines()[:3] == ["round  rank 0  rank 1  rank 2", "reduce-scatter",
-                                            "1      2>1     0>2     1>0"], made.draw()
-    with tempfile.TemporaryDirectory() as folder:
-        made.save(f"{folder}/own.schedule")
-        worlds = rondo.from_threads(3, schedules=folder)
-        arrays = [numpy.arange(1000.0) + 10 * each.rank for each in worlds]
-        threads = [threading.Thread(target=each.all_reduce, args=(array,))
-                   for each, array in zip(worlds, arrays)]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
-        for array in arrays:
-            equal(array, 3 * numpy.arange(1000.0) + 30)
-        assert "own_ring" in worlds[0].describe("all_reduce", 1000, "float64"), "the choice"
-
-    def sends(chunk, times=1):
-        steps = times * [schedule.send(schedule.input[chunk], 0)]
-        return schedule.Schedule("all_gather", lambda rank, ranks: steps, 2, "wrong", parts=times)
-
-    fails(sends(0).verify, "text() is wrong for 2 ranks: rank 0 lane 0 step 0 (round 1, line 9): ",
-          code="invalid_argument")
-    fails(sends(7).verify, "text():9:14: expected a chunk, a number from 0 to 1, found 7")
-    fails(sends(slice(0, 1024), 1024).verify, "line 1035, with 2 ranks, which would take too long to prove")
-    numpy.testing.assert_raises_regex(TypeError, "rank 0 yields None", schedule.Schedule, "barrier",
-                                      lambda rank, ranks: None, 2, "wrong")
-    fails(lambda: rondo.from_threads(2, schedules="/nowhere"), "the schedules /nowhere cannot be read")
 
 
 main(globals())

@@ -3,19 +3,20 @@
     from rondo import schedule
     from rondo.schedule import input, output, receive, send
 
-    def line(rank, ranks):                      # a broadcast from rank 0 along a line
-        if rank == 0:
+    def line(rank, ranks, root):                # a broadcast along a line; without a root: line(rank, ranks)
+        place = (rank - root) % ranks
+        if place == 0:
             yield schedule.copy(input[0], output[0])
         else:
-            yield schedule.round(rank)
-            yield receive(rank - 1, output[0])
-        if rank < ranks - 1:
-            yield schedule.round(rank + 1)
-            yield send(output[0], rank + 1)
+            yield schedule.round(place)
+            yield receive((rank - 1) % ranks, output[0])
+        if place < ranks - 1:
+            yield schedule.round(place + 1)
+            yield send(output[0], (rank + 1) % ranks)
 
     made = schedule.Schedule("broadcast", line, ranks=4, name="line")
     made.verify()                               # rondo.Error names what is wrong
-    print(made.draw())
+    print(made.draw())                          # or draw(root=2)
     made.save("line.schedule")                  # for RONDO_SCHEDULES, or the schedules= of a world
 
 The text is explained in tools/examples/schedules/README.md. There, loops serve any number of ranks.
@@ -114,33 +115,47 @@ def _checked(rank, steps):
     return steps
 
 
+ROOTED = ("broadcast", "reduce", "scatter", "gather")
+
+
+def _line_of(each):
+    """A step, or a round, in the text form."""
+    if isinstance(each, Step):
+        return "  " + each.words
+    phase = f'phase "{each.phase}" ' if each.phase else ""
+    return f" {phase}round {each.number}"
+
+
 class Schedule:
-    """A collective of `ranks` ranks. `steps` takes a rank and their number, and yields steps and rounds.
+    """A collective of `ranks` ranks. `steps` takes a rank, their number and, where the collective has one,
+    the root. It yields steps and rounds.
 
     parts: chunks in each block. depth: messages that a channel must hold.
     """
 
-    def __init__(self, collective, steps, ranks, name, parts=1, root=0, depth=1):
+    def __init__(self, collective, steps, ranks, name, parts=1, depth=1):
         self.ranks = ranks
-        self.steps = [_checked(rank, steps(rank, ranks)) for rank in range(ranks)]
-        phases = dict.fromkeys(each.phase for of in self.steps for each in of
+        self.rooted = collective in ROOTED
+        roots = [(root,) for root in range(ranks)] if self.rooted else [()]
+        self.steps = [[_checked(rank, steps(rank, ranks, *root)) for rank in range(ranks)] for root in roots]
+        phases = dict.fromkeys(each.phase for ranks_steps in self.steps for of in ranks_steps for each in of
                                if isinstance(each, Label) and each.phase)
-        self.header = [f"collective {collective}", f"algorithm {name}", f"ranks {ranks}", f"root {root}",
-                       f"depth {depth}", f"parts {parts}"]
+        self.header = [f"collective {collective}", f"algorithm {name}", f"ranks {ranks}", f"depth {depth}",
+                       f"parts {parts}"]
+        if self.rooted:
+            self.header.append("root any")
         if phases:
             self.header.append("phases " + " ".join(f'"{phase}"' for phase in phases))
 
     def text(self):
         """The text form, which rondo's programs read."""
         lines = list(self.header)
-        for rank, steps in enumerate(self.steps):
+        for rank in range(self.ranks):
             lines += ["", f"rank {rank}"]
-            for each in steps:
-                if isinstance(each, Step):
-                    lines.append("  " + each.words)
-                else:
-                    phase = f'phase "{each.phase}" ' if each.phase else ""
-                    lines.append(f" {phase}round {each.number}")
+            for root, ranks_steps in enumerate(self.steps):
+                lines += [f" if root == {root}"] if self.rooted else []
+                lines += map(_line_of, ranks_steps[rank])
+                lines += [" end"] if self.rooted else []
         return "\n".join(lines) + "\n"
 
     def verify(self):
@@ -148,11 +163,11 @@ class Schedule:
         _rondo.verify_schedule(self.text())
         return self
 
-    def draw(self):
+    def draw(self, root=0):
         """What each rank sends, round by round: "2>1" is chunk 2 to rank 1."""
         cells = {}
         order = {}
-        for rank, steps in enumerate(self.steps):
+        for rank, steps in enumerate(self.steps[root if self.rooted else 0]):
             label = Label(1, None)
             for each in steps:
                 if isinstance(each, Label):
