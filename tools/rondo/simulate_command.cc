@@ -20,6 +20,7 @@ struct SimulateInput {
   std::string collective{};
   std::string algorithm{};
   std::string file{};
+  Script script{};  ///< of the file; empty: there is none
   std::string ranks = "8";
   TopologyInput where{};
   std::string bytes = "1M";
@@ -58,8 +59,7 @@ std::vector<Prediction> predicted(const SimulateInput& arguments, Collective col
                                   const Topology& topology, double bytes, const Costs& costs) {
   const bench::Progress progress;
   std::vector<Composition> rows = compositions_by_name(collective, arguments.algorithm, topology);
-  if (!arguments.file.empty()) {
-    const Script script = read_script(arguments.file);
+  if (const Script& script = arguments.script) {
     if (script.collective() != collective || !script.unfit(topology).empty())
       reject(script.collective() == collective ? script.unfit(topology)
                                                : arguments.file + " is of another collective, " +
@@ -90,6 +90,12 @@ void simulate_on(const SimulateInput& arguments, Collective collective, const To
 }
 
 void simulate_all(SimulateInput arguments) {
+  if (!arguments.file.empty()) arguments.script = read_script(arguments.file);
+  if (arguments.collective.empty()) {
+    if (!arguments.script)
+      reject("no collective is named", "all_reduce (see rondo list), or --file");
+    arguments.collective = name(arguments.script.collective());
+  }
   const Collective collective = collective_by_name(arguments.collective);
   const double bytes = is_token(collective) ? 0 : parse_bytes(arguments.bytes);
   if (arguments.ports_per_lane) arguments.costs.ports = Ports::per_lane;
@@ -120,8 +126,8 @@ void add_simulate(CLI::App& program) {
       "them.\n"
       "The columns messages, sent and reduced are those of the busiest rank.\n"
       "Example: rondo simulate all_reduce --ranks 8 --bytes 64K --alpha 2e-6 --beta 1e-10");
-  command->add_option("collective", arguments->collective, "e.g. all_reduce (see rondo list)")
-      ->required();
+  command->add_option("collective", arguments->collective,
+                      "e.g. all_reduce (see rondo list); default: that of --file");
   command->add_option("-a,--algorithm", arguments->algorithm, "only this algorithm");
   command->add_option("-f,--file", arguments->file,
                       "also the schedule of this text (see rondo schedule)");

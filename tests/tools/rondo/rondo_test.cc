@@ -105,6 +105,7 @@ TEST_CASE("explain, schedule, simulate and why take a text, too") {
   CHECK(run_rondo("explain" + file).says("broadcast by line, 4 ranks, root 0"));
   CHECK(run_rondo("explain --ranks 12" + file).says("it is not for these 12 ranks"));
   CHECK(run_rondo("simulate broadcast --ranks 4" + file).says("\n  line "));
+  CHECK(run_rondo("simulate --ranks 4" + file).says("broadcast, 4 ranks"));
   CHECK(run_rondo("simulate all_reduce --ranks 4" + file)
             .says("is of another collective, broadcast"));
   const Run why = run_rondo("why broadcast 1M --ranks 4" + file);
@@ -149,7 +150,7 @@ TEST_CASE("what takes too long to prove is not explained") {
     const Run run = run_rondo(command, wide);
     INFO(run.output);
     CHECK(run.status != 0);
-    CHECK(run.says("has more than 65536 lanes on all ranks together with 2 ranks"));
+    CHECK(run.says("has more than 65536 lanes on all ranks together, line 3, with 2 ranks"));
   }
 }
 
@@ -292,7 +293,7 @@ TEST_CASE("mistakes are explained and end with status 2") {
   check("why all_reduce 1M --alpha -1", "--alpha");
   check("sing", "unknown command 'sing'. Try: one of verify, explain, ");
   check("", "a command is required");
-  check("simulate", "collective is required");
+  check("simulate", "no collective is named");
   check("explain all_reduce -a ring -n 1000000", "more than 10000000 steps with 1000000 ranks");
   CHECK(run_rondo("--help").status == 0);
   CHECK(run_rondo("verify --help").says("Exit status 1 if something is wrong."));
