@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "core/cuda/kernels.h"
-#include "kernels/cuda/memory.h"
+#include "tests/gpu/device_memory.h"
 #include "tests/gpu/report.h"
 #include "tests/kernels/buffers.h"
 
@@ -17,6 +17,15 @@ namespace {
 using device::DeviceMemory;
 using device::Event;
 using device::Stream;
+
+/// Why CUDA's runtime cannot be used; empty: it can.
+std::string obstacle() {
+  int devices = 0;
+  const cudaError_t status = cudaGetDeviceCount(&devices);
+  if (status != cudaSuccess)
+    return std::string("no CUDA device can be used: ") + cudaGetErrorString(status);
+  return devices > 0 ? "" : "no CUDA device is visible to this process";
+}
 
 /// The kernels in the device's primary context.
 const cuda::Kernels& kernels() {
@@ -160,7 +169,7 @@ void measure(std::size_t bytes) {
 int main(int count, char** arguments) {
   using namespace rondo::gpu_test;
   const std::string option = count > 1 ? arguments[1] : "";
-  return program(runtime_obstacle(), [&] {
+  return program(obstacle(), [&] {
     const int wrong = check_numbers(option == "--brief");
     if (option.empty() && wrong == 0) {
       for (const std::size_t bytes : {std::size_t{1} << 26, std::size_t{1} << 28}) measure(bytes);

@@ -7,7 +7,6 @@
 #include <string>
 #include <string_view>
 
-#include "kernels/cuda/probe.h"
 #include "tests/fake_driver/fake_driver.h"
 
 namespace rondo::gpu_test {
@@ -43,12 +42,6 @@ class Line {
   }
   std::string fields_{};
 };
-
-/// What CUDA's runtime says, which nvcc's kernels need; empty: nothing is in the way.
-inline std::string runtime_obstacle() {
-  const CudaProbe probe = probe_cuda();
-  return probe.usable ? std::string() : probe.reason;
-}
 
 /// What the driver or its stand-in alone says; empty: nothing is in the way.
 inline std::string driver_obstacle() {

@@ -1,4 +1,4 @@
-// Device memory, streams and events that free themselves.
+// Device memory, streams and events of CUDA's runtime that free themselves.
 #pragma once
 
 #include <cuda_runtime_api.h>
@@ -8,9 +8,18 @@
 #include <string>
 #include <vector>
 
-#include "kernels/cuda/error.h"
+#include "rondo/error.h"
 
 namespace rondo::device {
+
+/// Throws Error{out_of_memory or system} that says what was attempted, unless `status` is success.
+inline void demand(cudaError_t status, const std::string& attempt) {
+  if (status == cudaSuccess) return;
+  (void)cudaGetLastError();  // not left for the caller's next CUDA call to find
+  const bool memory = status == cudaErrorMemoryAllocation;
+  throw Error(memory ? ErrorCode::out_of_memory : ErrorCode::system,
+              attempt + " failed: " + cudaGetErrorString(status));
+}
 
 /// Zeroed memory of the current device; freed when this goes. Move-only.
 class DeviceMemory {
