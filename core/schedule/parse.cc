@@ -7,6 +7,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "core/base/fork.h"
 #include "core/schedule/parse_header.h"
 #include "core/schedule/parsed_script.h"
 #include "core/schedule/script.h"
@@ -337,23 +338,38 @@ class Reader {
   std::size_t general_ = 0;  ///< sections that are for several ranks or lanes
 };
 
-/// The scripts of this process that are in use, by source and text. Thread-safe.
+/// The scripts of this process that are in use, by source and text. Thread-safe. Never destroyed: threads
+/// may read texts while the process ends. A child by fork() reads its own: the parent's threads may have
+/// held locks.
 class ScriptsInUse {
  public:
   using Entry = std::shared_ptr<const ParsedScript>;
 
   Entry get(std::string_view text, std::string_view source) {
+    if (!maker_.is_this()) return Reader(source).read(text);
+    const std::pair key{std::string(source), std::string(text)};
+    if (Entry known = find(key)) return known;
+    Entry made = Reader(source).read(text);
     const std::scoped_lock lock(mutex_);
     std::erase_if(scripts_, [](const auto& each) { return each.second.expired(); });
-    std::weak_ptr<const ParsedScript>& known = scripts_[{std::string(source), std::string(text)}];
-    Entry entry = known.lock();
-    if (entry == nullptr) known = entry = Reader(source).read(text);
-    return entry;
+    std::weak_ptr<const ParsedScript>& place = scripts_[key];
+    if (Entry known = place.lock()) return known;  // another thread was faster
+    place = made;
+    return made;
   }
 
  private:
+  using Key = std::pair<std::string, std::string>;
+
+  Entry find(const Key& key) {
+    const std::scoped_lock lock(mutex_);
+    const auto found = scripts_.find(key);
+    return found != scripts_.end() ? found->second.lock() : nullptr;
+  }
+
+  const MakerProcess maker_{};
   std::mutex mutex_{};
-  std::map<std::pair<std::string, std::string>, std::weak_ptr<const ParsedScript>> scripts_{};
+  std::map<Key, std::weak_ptr<const ParsedScript>> scripts_{};  ///< under mutex_
 };
 
 }  // namespace
@@ -364,7 +380,7 @@ Script parse_script(std::string_view text, std::string_view source) {
         ErrorCode::invalid_argument,
         std::string(source) + " has " + std::to_string(text.size()) + " bytes",
         {.remedy = "at most " + std::to_string(most_schedule_bytes) + "; loops make it shorter"});
-  static ScriptsInUse scripts;
+  static ScriptsInUse& scripts = *std::make_unique<ScriptsInUse>().release();
   return Script(scripts.get(text, source));
 }
 

@@ -365,8 +365,9 @@ std::string Script::verdict_of(const Schedule& schedule, const Topology& topolog
   const Report report = verify(schedule, line_of(topology, root));
   if (report.ok()) return {};
   const std::size_t more = report.findings.size() + report.suppressed - 1;
-  return "is wrong for " + std::to_string(topology.ranks) + " ranks: " + report.findings.front() +
-         (more > 0 ? " (and " + std::to_string(more) + " more)" : "");
+  return "is wrong for " + std::to_string(topology.ranks) + " ranks" +
+         (info(parsed_->collective).has_root ? ", root " + std::to_string(root) : "") + ": " +
+         report.findings.front() + (more > 0 ? " (and " + std::to_string(more) + " more)" : "");
 }
 
 std::string Script::unprovable(const Topology& topology, int root) const {

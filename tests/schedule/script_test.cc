@@ -188,7 +188,14 @@ TEST_CASE("a wrong schedule is refused with what the verifier found, each time")
             "mine is wrong for 4 ranks: rank 1 lane 0 step 8 (all-gather round 2, line 30): "));
 }
 
-TEST_CASE("a text that is in use is read and verified once") {
+TEST_CASE("a refusal names the root, and says how much more is wrong") {
+  const Script script = parse_script("collective broadcast\nranks 3\nroot any\nrank r\n", "mine");
+  CHECK_THROWS_WITH(script.build_right({.ranks = 3}, 1),
+                    Catch::Contains("mine is wrong for 3 ranks, root 1: rank 0: output chunk 0 ") &&
+                        Catch::Contains(" (and 2 more)"));
+}
+
+TEST_CASE("what is read from a text in use shares its script, and so its verdicts") {
   const std::string text = "collective barrier\nranks any\nrank r\n";
   const Script script = parse_script(text, "mine");
   CHECK(parse_script(text, "mine") == script);
