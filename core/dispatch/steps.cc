@@ -82,10 +82,10 @@ class Maker {
     return steps;
   }
 
-  // In slices, as many as the scratch memory makes of them: so many elements of each block at a time.
+  // In slices: of each block so many elements at a time that all fit the scratch memory.
 
   std::vector<Step> reduce(const Scratch& scratch) const {
-    // A part, and what is left, which is less than a part.
+    // A part, and what is left: less than an element for each rank of the host.
     return in_slices(at_a_time(scratch, 2) * on_host(), scratch, &Maker::reduce_slice);
   }
   std::vector<Step> reduce_scatter(const Scratch& scratch) const {
@@ -165,9 +165,12 @@ class Maker {
   int host_of_root() const { return request_.call.root / place_.on_host; }
   int index_of_root() const { return request_.call.root % place_.on_host; }
 
-  /// Elements of each of so many blocks that fit the scratch memory together.
+  /// Elements of each of so many blocks that fit the scratch memory together. As blocks lie one after the
+  /// other, they begin at multiples of 16 bytes: kernels then copy so much at a time.
   std::size_t at_a_time(const Scratch& scratch, std::size_t blocks) const {
-    return std::max<std::size_t>(1, scratch.bytes / (blocks * element_));
+    const std::size_t aligned = 16 / element_;
+    const std::size_t most = scratch.bytes / (blocks * element_);
+    return std::max<std::size_t>(1, most - most % aligned);
   }
 
   /// Elements [begin, begin + count) of every block, and the memory for them.
@@ -189,8 +192,8 @@ class Maker {
     return buffer.from(elements * element_);
   }
 
-  /// By which a slice's blocks lie in scratch memory: those of an index follow each other, so that a
-  /// rank of this host has what its index has on all hosts; or those of a host, as in a user's buffer.
+  /// How a slice's blocks lie in scratch memory. by_index: those of one index follow each other, so that
+  /// what is for this index on all hosts lies together. by_host: as in a user's buffer.
   enum class Sorted { by_index, by_host };
   Buffer sorted(const Slice& slice, const Buffer& in, Sorted by, int host, int index) const {
     const int place =

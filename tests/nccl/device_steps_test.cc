@@ -61,6 +61,10 @@ TEST_CASE("every operator between the GPUs of hosts", "[hosts]") {
     expect(ncclAllReduce(buffer.data(), buffer.data(), large, ncclFloat, scaled, comm, stream));
     stream.finish();
     expect_that(buffer.is_all(18), "3 x (0 + 1 + 2 + 3)");
+    const DeviceBuffer<float> at_root(large, 0);
+    expect(ncclReduce(buffer.data(), at_root.data(), large, ncclFloat, scaled, 3, comm, stream));
+    stream.finish();
+    expect_that(at_root.is_all(rank == 3 ? 216 : 0), "3 x 4 x 18, on the root");
     expect(ncclRedOpDestroy(scaled, comm));
   });
 }
@@ -253,7 +257,7 @@ TEST_CASE("a call in steps is one call in the trace, and its steps have traces o
 TEST_CASE("calls in steps are captured and replayed", "[hosts]") {
   const Collective collective =
       GENERATE(Collective::all_reduce, Collective::reduce_scatter, Collective::all_gather,
-               Collective::gather, Collective::all_to_all);
+               Collective::reduce, Collective::scatter, Collective::gather, Collective::all_to_all);
   with_hosts({4, 2},
              [&](int rank, ncclComm_t comm) { replay_call(rank, 4, comm, collective, large); });
 }

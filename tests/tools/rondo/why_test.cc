@@ -159,6 +159,8 @@ TEST_CASE("between GPUs of several hosts: in steps, or through the hosts") {
       "step 1      copies inside the GPU; inside hosts reduce_scatter");
   const Call all_to_all{.count = 1 << 16, .collective = Collective::all_to_all};
   has(on_hosts_of({8, 8}, all_to_all), "step 3      copies inside the GPU\n");
+  const Call gather{.count = 1 << 16, .collective = Collective::gather, .root = 3};
+  has(on_hosts_of({4, 4}, gather), "step 3      copies inside the GPU\n");
   const std::string through = "path        through the hosts' memory, as a call on host buffers";
   has(on_hosts_of({8, 7}, all_reduce(16 << 20)), through);
   has(on_hosts_of({8, 8}, all_reduce(1 << 10)), through);

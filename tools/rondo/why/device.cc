@@ -137,10 +137,12 @@ std::string between_hosts(const Call& call, const Topology& where,
                 by_host + "in steps go calls where all hosts have equally many ranks, 2 to " +
                     std::to_string(direct_device::most_ranks) + ", which follow each other");
   if (!dispatch::is_in_steps(call, false, *place, where, selection))
-    return item("path", by_host + "in steps go collectives, but for scans, from " +
+    return item("path", by_host +
+                            "in steps go collectives, but for scans and some averages, from " +
                             size_text(dispatch::least_bytes_in_steps) +
                             " on, where no algorithm is named and no order asked for");
   place->host = call.root / place->on_host;
+  place->index = call.root % place->on_host;
   return item("path",
               "hierarchical, in steps: inside hosts from GPU to GPU, across hosts through their "
               "memory, a "
