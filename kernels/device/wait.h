@@ -31,9 +31,10 @@ inline constexpr std::uint64_t failure_written = 2;  ///< it is whole, and stays
 /// Each rank has one, in memory that its teams and the host reach. The host raises `abort` to end
 /// the rank's teams. In a new one everything but `patience` is zero.
 struct Control {
-  std::uint64_t abort = 0;     ///< not 0: end
-  std::uint64_t failed = 0;    ///< failure_taken by the first to fail, then failure_written
-  std::uint64_t patience = 0;  ///< looks at one word before a wait gives up, about; 0: for ever
+  std::uint64_t abort = 0;   ///< not 0: end
+  std::uint64_t failed = 0;  ///< failure_taken by the first to fail, then failure_written
+  /// Looks at one word before a wait gives up, in whole multiples of 256; 0: for ever.
+  std::uint32_t patience = 0;
   Failure failure{};
 };
 
@@ -52,7 +53,7 @@ class Wait {
     // The control block may lie in the host's memory, far away: not at every look.
     if (++looks_ % looks_per_control == 0) {
       const bool aborted = load_relaxed(&control_.abort) != 0;
-      if (aborted || looks_ >= control_.patience - 1)  // 0 is never reached
+      if (aborted || looks_ >= control_.patience - 1)  // a patience of 0 becomes the largest number
         return end(aborted ? Ending::aborted : Ending::out_of_patience);
     }
     pause(looks_);
@@ -74,7 +75,7 @@ class Wait {
 
   Control& control_;
   Failure what_;
-  std::uint32_t looks_ = 0;  ///< of two registers, one may be spilled
+  std::uint32_t looks_ = 0;
 };
 
 /// Waits until `ready()`, by looking. False when the wait was ended.

@@ -14,7 +14,7 @@ using rondo::test::Expected;
 using rondo::test::expected_of;
 
 /// How often a wait looks at its word before it fails the test: far more than any run needs.
-inline constexpr std::uint64_t ample_patience = 200'000'000;
+inline constexpr std::uint32_t ample_patience = 200'000'000;
 
 /// Bytes that begin `offset` bytes after an aligned place. Code that a test has made wrong may write
 /// a slice behind them.

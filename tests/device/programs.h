@@ -124,9 +124,9 @@ class ProgramRanks {
 /// A group of ranks, with all the calls that it has made so far.
 class ProgramRunner {
  public:
-  ProgramRunner(const Algorithm& row, int ranks, int root, std::uint64_t patience = ample_patience)
+  ProgramRunner(const Algorithm& row, int ranks, int root, std::uint32_t patience = ample_patience)
       : ProgramRunner(row, Lowered(row, ranks, root), patience) {}
-  ProgramRunner(const Algorithm& row, Lowered lowered, std::uint64_t patience = ample_patience)
+  ProgramRunner(const Algorithm& row, Lowered lowered, std::uint32_t patience = ample_patience)
       : row_(row), lowered_(std::move(lowered)), group_(small_arena(lowered_)) {
     for (int rank = 0; rank < lowered_.schedule.ranks; ++rank)
       group_.control(rank).patience = patience;

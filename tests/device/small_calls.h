@@ -103,7 +103,7 @@ class SmallRanks {
 /// Says what was wrong; empty: nothing. `salt` tells the data apart from those of other calls.
 inline std::string wrong_small_calls(HostGroup& group, std::span<const SmallCase> cases,
                                      std::uint32_t threads, unsigned salt, const RunTeams& run,
-                                     std::uint64_t patience = ample_patience) {
+                                     std::uint32_t patience = ample_patience) {
   const std::uint32_t ranks = group.shape().ranks;
   const std::uint32_t stripes = group.shape().stripes;
   for (std::uint32_t rank = 0; rank < ranks; ++rank)

@@ -13,7 +13,7 @@
 namespace rondo::device::test {
 
 /// Looks before a wait gives up. Far more than a right run has, and quickly over in a wrong one.
-inline constexpr std::uint64_t weak_patience = 20000;
+inline constexpr std::uint32_t weak_patience = 20000;
 
 /// Runs teams on the weak memory. Keeps what was wrong, since the values may be right nonetheless.
 class WeakRunner {

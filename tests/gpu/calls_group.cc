@@ -10,7 +10,7 @@ namespace {
 using resident::Choice;
 
 /// How often a wait looks before it gives up: for more than ten seconds, also on the stand-in.
-constexpr std::uint64_t patience = 40'000'000;
+constexpr std::uint32_t patience = 40'000'000;
 
 /// All ranks share one device.
 Topology around(int ranks) { return {.ranks = ranks, .one_machine = true, .direct = true}; }
