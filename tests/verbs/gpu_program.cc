@@ -1,6 +1,6 @@
-// A rank that sends from GPU memory of the stand-in for CUDA's driver to the next rank, and
-// receives from the rank before. Every byte is compared. The memory that is sent is overwritten in
-// the stream right after the call, and freed and allocated again.
+// A rank that sends from GPU memory of the stand-in for CUDA's driver to the next rank, receives from
+// the rank before, and takes part in sums. Every byte is compared. The memory that is sent is
+// overwritten in the stream right after the call, and freed and allocated again.
 //
 //   verbs_gpu_program GENERATIONS ROUNDS
 //
@@ -19,6 +19,7 @@ namespace {
 using Bytes = std::vector<unsigned char>;
 
 constexpr std::size_t sizes[]{1, 100, 5000, 70'000, 600'001};
+constexpr std::size_t summed = 90'000;
 constexpr std::size_t room = std::size_t{1} << 20;
 
 struct WrongByte {};
@@ -68,18 +69,34 @@ void exchange(const Place& place, unsigned char* from, unsigned char* to, std::s
   cuda(cuMemsetD8Async(rondo::cuda::address_of(from), 0xee, bytes, place.stream));
 }
 
-void check(const Place& place, unsigned char* to, std::size_t bytes, int salt) {
+void check_is(const Place& place, unsigned char* to, const Bytes& wanted) {
   cuda(cuStreamSynchronize(place.stream));
-  Bytes got(bytes);
-  cuda(cuMemcpyDtoH_v2(got.data(), rondo::cuda::address_of(to), bytes));
-  if (got == pattern(bytes, (place.rank + place.ranks - 1) % place.ranks, salt)) return;
-  std::printf("rank %d: %zu bytes are wrong\n", place.rank, bytes);
+  Bytes got(wanted.size());
+  cuda(cuMemcpyDtoH_v2(got.data(), rondo::cuda::address_of(to), got.size()));
+  if (got == wanted) return;
+  std::printf("rank %d: %zu bytes are wrong\n", place.rank, got.size());
   throw WrongByte{};
+}
+
+void check(const Place& place, unsigned char* to, std::size_t bytes, int salt) {
+  check_is(place, to, pattern(bytes, (place.rank + place.ranks - 1) % place.ranks, salt));
 }
 
 void fill(const Place& place, unsigned char* from, std::size_t bytes, int salt) {
   const Bytes mine = pattern(bytes, place.rank, salt);
   cuda(cuMemcpyHtoD_v2(rondo::cuda::address_of(from), mine.data(), bytes));
+}
+
+void sum(const Place& place, unsigned char* from, unsigned char* to, int salt) {
+  fill(place, from, summed, salt);
+  nccl(ncclAllReduce(from, to, summed, ncclUint8, ncclSum, place.comm, place.stream));
+  Bytes sums(summed);
+  for (int rank = 0; rank < place.ranks; ++rank) {
+    const Bytes theirs = pattern(summed, rank, salt);
+    for (std::size_t i = 0; i < summed; ++i)
+      sums[i] = static_cast<unsigned char>(sums[i] + theirs[i]);
+  }
+  check_is(place, to, sums);
 }
 
 /// Captures one exchange in a graph and launches it twice.
@@ -114,6 +131,7 @@ void generation(const Place& place, int rounds, int salt) {
       check(place, to, bytes, salt + round);
     }
   }
+  sum(place, from, to, salt);
   replay(place, from, to, salt);
   cuda(cuMemFree_v2(received));
   nccl(ncclMemFree(memory));
