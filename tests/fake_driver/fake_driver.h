@@ -34,7 +34,7 @@
 //   FAKE_DRIVER_CUDA          the version of CUDA that it is of, such as 12.4 (13.0)
 //   FAKE_CAPABILITY           the devices' compute capability (9.0)
 //   FAKE_MPS                  MPS runs
-//   FAKE_SEED                 a number that chooses the pieces of copies
+//   FAKE_SEED                 a number that chooses the pieces of copies; read when the library is loaded
 //   FAKE_WITHOUT_DESCRIPTORS  memory of cuMemCreate has no descriptors
 //   FAKE_WITHOUT_SEGMENTS     there is no cuMemCreate
 //   FAKE_WITHOUT_IPC          no memory has a CUDA IPC handle

@@ -7,8 +7,8 @@
 //   world.all_reduce(errors, rondo::largest_located<double>);
 //
 // They are Operators (rondo/operator.h), for host memory. Sums of complex numbers need none: they are sums
-// of twice as many floats. Of flags that are 0 or 1 in uint8, `min` and `max` are logical
-// operators, on devices, too.
+// of twice as many floats. `min` and `max` of uint8 are "all" and "any" of flags,
+// on devices, too.
 #pragma once
 
 #include <complex>

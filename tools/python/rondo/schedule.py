@@ -116,6 +116,7 @@ def _checked(rank, steps):
 
 
 ROOTED = ("broadcast", "reduce", "scatter", "gather")
+MOST_BYTES = 1 << 20  # of all texts of a job
 
 
 def _line_of(each):
@@ -131,6 +132,9 @@ class Schedule:
     the root. It yields steps and rounds.
 
     parts: chunks in each block. depth: messages that a channel must hold.
+
+    The text has every step of every rank, for each root. A job takes up to 1 MiB of texts. For a hundred
+    ranks and more, write a text with loops.
     """
 
     def __init__(self, collective, steps, ranks, name, parts=1, depth=1):
@@ -188,6 +192,10 @@ class Schedule:
                          for row in rows)
 
     def save(self, path):
-        """Writes the text."""
+        """Writes the text. ValueError: it is longer than the 1 MiB that a job takes."""
+        text = self.text()
+        if len(text) > MOST_BYTES:
+            raise ValueError(f"{path}: the text has {len(text)} bytes, a job takes {MOST_BYTES}. "
+                             "Try: a text with loops")
         with open(path, "w", encoding="utf-8") as file:
-            file.write(self.text())
+            file.write(text)
