@@ -278,7 +278,7 @@ class Rank:
         state = ctypes.c_int(client.SUCCESS)
         while state.value in (client.SUCCESS, 7):  # 7: in progress
             self.library.call("ncclCommGetAsyncError", self.comm, ctypes.byref(state))
-        print(state.value, self.library.last_error(), flush=True)
+        client.say(f"{state.value} {self.library.last_error()}")
         self.library.call("ncclCommAbort", self.comm)
 
     def wait_until_all_is_free(self):

@@ -68,7 +68,7 @@ class Rank(processes.Rank):
         self.library.call("ncclCommWindowRegister", self.comm, ctypes.create_string_buffer(100),
                           ctypes.c_size_t(100), ctypes.byref(window), processes.SYMMETRIC)
         result = self.library.result("ncclSignal", 0, 0, 0, 0, self.comm, self.stream)
-        print(result, self.library.last_error(), flush=True)
+        client.say(f"{result} {self.library.last_error()}")
         self.check("a sum on the host", self.library.sum(self.comm, [1.0]), (client.SUCCESS, [2.0]))
         self.deregister(window)
         self.library.call("ncclCommDestroy", self.comm)
