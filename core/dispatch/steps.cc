@@ -34,12 +34,12 @@ class Maker {
   std::vector<Step> all_reduce() const {
     std::vector<Step> steps(3);
     const Vector vector = cut();
-    const Buffer part = output_.from(vector.part * index() * element_);
-    const Buffer rest = output_.from(vector.whole_parts * element_);
+    const Buffer part = after(output_, vector.part * index());
+    const Buffer rest = after(output_, vector.whole_parts);
     steps[0].inside.push_back(first(Collective::reduce_scatter, vector.part, input_, part));
     steps[1].across.push_back(call(Collective::all_reduce, vector.part, part, part));
     if (vector.rest > 0) {
-      const Buffer from = input_.from(vector.whole_parts * element_);
+      const Buffer from = after(input_, vector.whole_parts);
       steps[0].inside.push_back(first(Collective::all_reduce, vector.rest, from, rest));
       steps[1].across.push_back(call(Collective::all_reduce, vector.rest, rest, rest));
     }
@@ -50,15 +50,15 @@ class Maker {
   std::vector<Step> broadcast() const {
     std::vector<Step> steps(3);
     const Vector vector = cut();
-    const Buffer part = output_.from(vector.part * index() * element_);
-    const Buffer rest = output_.from(vector.whole_parts * element_);
+    const Buffer part = after(output_, vector.part * index());
+    const Buffer rest = after(output_, vector.whole_parts);
     if (is_on_root_host())
       steps[0].inside.push_back(
           rooted(Collective::scatter, vector.part, input_, part, index_of_root()));
     steps[1].across.push_back(
         rooted(Collective::broadcast, vector.part, part, part, host_of_root()));
     if (vector.rest > 0) {
-      const Buffer from = input_.from(vector.whole_parts * element_);
+      const Buffer from = after(input_, vector.whole_parts);
       if (is_on_root_host())
         steps[0].inside.push_back(
             rooted(Collective::broadcast, vector.rest, from, rest, index_of_root()));
@@ -74,7 +74,7 @@ class Maker {
     steps[0].inside.push_back(gather_blocks_of(place_.host, input_));
     for (int host = 0; host < place_.hosts; ++host) {
       if (host == place_.host) continue;
-      const Buffer block = block_of(host, place_.index);
+      const Buffer block = block_of(output_, host, place_.index);
       steps[0].across.push_back(message(input_, request_.call.count, true, host));
       steps[0].across.push_back(message(block, request_.call.count, false, host));
       steps[1].inside.push_back(gather_blocks_of(host, block));
@@ -148,18 +148,18 @@ class Maker {
     return made;
   }
 
-  /// A rank's block of the whole output.
-  Buffer block_of(int host, int index) const {
+  /// A rank's block of the whole input or output.
+  Buffer block_of(const Buffer& whole, int host, int index) const {
     const int rank = host * place_.on_host + index;
-    return output_.from(static_cast<std::size_t>(rank) * request_.call.count * element_);
+    return after(whole, static_cast<std::size_t>(rank) * request_.call.count);
   }
   Request gather_blocks_of(int host, const Buffer& mine) const {
-    return call(Collective::all_gather, request_.call.count, mine, block_of(host, 0));
+    return call(Collective::all_gather, request_.call.count, mine, block_of(output_, host, 0));
   }
 
   std::size_t hosts() const { return static_cast<std::size_t>(place_.hosts); }
   std::size_t on_host() const { return static_cast<std::size_t>(place_.on_host); }
-  std::size_t ranks() const { return hosts() * on_host(); }
+  std::size_t ranks() const { return static_cast<std::size_t>(place_.ranks()); }
   bool is_on_root_host() const { return host_of_root() == place_.host; }
   bool is_root() const { return is_on_root_host() && index_of_root() == place_.index; }
   int host_of_root() const { return request_.call.root / place_.on_host; }
@@ -203,10 +203,9 @@ class Maker {
   DeviceCopy copy(const Slice& slice, const Buffer& to, const Buffer& from) const {
     return {cuda::address_of(to.begin), cuda::address_of(from.begin), slice.count * element_};
   }
-  /// A slice's part of a rank's block of the whole input or output.
+  /// A slice's part of that block.
   Buffer part_of(const Slice& slice, const Buffer& whole, int host, int index) const {
-    const auto rank = static_cast<std::size_t>(host * place_.on_host + index);
-    return after(whole, rank * request_.call.count + slice.begin);
+    return after(block_of(whole, host, index), slice.begin);
   }
   /// body(host, index) of every rank.
   template <class Body>

@@ -245,10 +245,6 @@ void verify_schedule(const std::string& text) {
   const Unlocked unlocked;
   const rondo::Script script = rondo::parse_script(text, "text()");
   const rondo::Topology topology{.ranks = script.only_ranks()};
-  if (!script.for_any_root()) {
-    script.build_right(topology, script.only_root(topology));
-    return;
-  }
   const int roots = rondo::info(script.collective()).has_root ? topology.ranks : 1;
   for (int root = 0; root < roots; ++root) script.build_right(topology, root);
 }
