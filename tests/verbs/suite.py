@@ -31,6 +31,7 @@ CASES = [
     ("2 + 2 processes on two devices across a cable", traffic.across_the_cable),
     ("every algorithm", traffic.every_algorithm),
     ("bench programs check their results", traffic.bench_programs),
+    ("a schedule that a user wrote", traffic.written_schedule),
     ("puts and gets of windows", traffic.windows),
     ("threads as ranks", traffic.threads_as_ranks),
     ("sizes around a slot, unaligned", traffic.odd_sizes),

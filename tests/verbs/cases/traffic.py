@@ -1,9 +1,12 @@
 """Data over the devices, every element checked, in the ways that they can be set up."""
 import os
+import pathlib
 import re
 
 import place
 from running import require
+
+EXAMPLES = pathlib.Path(__file__).resolve().parents[3] / "tools/examples/schedules"
 
 # What the ranks of a job do to cover much in little time (see tests/job/rank_program.cc).
 EVERYTHING = ("join", "describe=1000", "every_collective=0", "every_collective=1000",
@@ -48,6 +51,13 @@ def bench_programs(jobs):
     """Two programs stand for all: the others differ in the collective, which other cases check."""
     for name in ("all_reduce", "sendrecv"):
         jobs.measured(3, f"{name}_perf", "-b", "8", "-e", "512K", "-f", "256", "-n", "1", "-w", "1")
+
+
+def written_schedule(jobs):
+    """Three ranks, of which it folds one in."""
+    text = jobs.measured(3, "all_reduce_perf", "-b", "8", "-e", "32K", "-f", "64", "-n", "1", "-w", "1",
+                         "--schedule", EXAMPLES / "halving_doubling.schedule")
+    require("halving_doubling" in text, "the schedule is not named", text)
 
 
 def two_sockets(jobs):
