@@ -137,7 +137,7 @@ resident::Choice choice_by_hand(std::size_t bytes) {
   return choice;
 }
 
-TEST_CASE("an all-reduce of 8 B by hand takes two trips over a link, and little more") {
+TEST_CASE("an all-reduce of 8 B by hand takes a trip over a link, and a few to memory") {
   const Machine machine;
   const double seconds = seconds_of(choice_by_hand(8), 8, 8, machine);
   CAPTURE(seconds * 1e6);
